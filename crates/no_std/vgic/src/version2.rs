@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest's view of a GICv2 (IHI 0048B) over the state of this crate.
 //!
-//! - The distributor has the registers of SGIs and PPIs too, one bank for each vCPU: [`Distributor`]
-//!   and [`Redistributor`] have them at the same offsets.
+//! - The distributor has the registers of SGIs and PPIs too, one bank for each vCPU: [`Distributor`](crate::Distributor)
+//!   and [`Redistributor`](crate::Redistributor) have them at the same offsets.
 //! - Each interrupt has a group: bit 0 of its priority, of which a GICH has five bits (5.3.8). So the group
 //!   travels with the priority. `enabled` has the INTIDs whose group is forwarded, too.
 //! - An SGI is pending once for each sender. A list register holds one sender; the others wait in
