@@ -44,6 +44,7 @@ use wait::request::REQUESTS;
 
 use bystanders::TRIPS;
 use guest_kernel_shim::idle;
+use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::workers::{self, Job};
 use guest_kernel_shim::workload::pingpong::Near;
@@ -63,6 +64,8 @@ struct Class {
     cpus: usize,
     /// Whether the class runs in both ways of delivery, or only in the plan's way.
     both: bool,
+    /// Whether the class needs direct delivery.
+    direct: bool,
 }
 
 impl Class {
@@ -72,11 +75,19 @@ impl Class {
             run,
             cpus: 3,
             both: true,
+            direct: false,
         }
     }
 
     const fn with_cpus(self, cpus: usize) -> Self {
         Self { cpus, ..self }
+    }
+
+    const fn with_direct(self) -> Self {
+        Self {
+            direct: true,
+            ..self
+        }
     }
 
     const fn once(self) -> Self {
@@ -101,7 +112,10 @@ const CLASSES: &[Class] = &[
     Class::new("timers", timers::run),
     Class::new("waits", waits::run),
     Class::new("faults", faults::run).with_cpus(4),
-    Class::new("switches", switches::run).with_cpus(4).once(),
+    Class::new("switches", switches::run)
+        .with_cpus(4)
+        .with_direct()
+        .once(),
     // This class is last, because its victims can't be turned on again.
     Class::new("ruin", ruin::run).with_cpus(5).once(),
 ];
@@ -125,6 +139,7 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
     }
     SEED.store(seed, Release);
     neighbour::note_plan(plan);
+    victims::note_frames();
     let samples = Samples::place_in(pool, 0);
     if let Some(unknown) = names.split(',').find(|name| !is_class(name)) {
         output::print(format_args!(
@@ -146,14 +161,27 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
             ));
             continue;
         }
+        if class.direct && platform().gic.version2.is_some() {
+            output::print(format_args!(
+                "hostile {}: skipped: a GICv2 has no direct delivery",
+                class.name
+            ));
+            continue;
+        }
         let both = [Deliver::Inject, Deliver::Direct];
         let one = [plan.lists.deliver.values[0]];
         let ways = if class.both { &both[..] } else { &one };
-        for &deliver in ways.iter().filter(|&&deliver| neighbour::can_run(deliver)) {
+        for &deliver in ways.iter().filter(|&&deliver| can_deliver(deliver)) {
             run_against(class, deliver, plan, samples);
         }
     }
     u64::from(WRONG.load(Acquire))
+}
+
+/// Whether a class can run with this delivery: a GICv2 has no direct one, and next to a neighbour no interrupt would
+/// end a turn.
+fn can_deliver(deliver: Deliver) -> bool {
+    deliver == Deliver::Inject || platform().gic.version2.is_none() && !neighbour::has_neighbours()
 }
 
 /// Whether `name` is the name of a class, or `all`.

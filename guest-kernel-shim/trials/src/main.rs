@@ -22,7 +22,6 @@ mod records;
 mod soak;
 mod system_registers;
 
-use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::{needs, output, program, report};
 use pages::Pool;
 use plan::{Arguments, Program};
@@ -38,13 +37,6 @@ arch::needs!(
 
 /// Runs the trial that the boot arguments name; returns the exit status.
 fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
-    let is_version2 = platform().gic.version2.is_some();
-    if is_version2 && arguments.stress.is_none() && arguments.soak.is_none() {
-        output::print(format_args!(
-            "rouse: refused: trials: the machine has a GICv2, on which only rouse.stress= and rouse.soak= run"
-        ));
-        return 2;
-    }
     let plan = &arguments.plan;
     let seed = arguments.seed.unwrap_or(1);
     let soaks = [(arguments.soak, Mix::All), (arguments.stress, Mix::WakeUps)];

@@ -22,6 +22,7 @@ use crate::say;
 /// HCR_EL2 while a guest runs, without the bits that the knobs decide (D24.2.53).
 pub const HCR_GUEST: u64 = {
     let translation = 1 << 0; // VM: stage 2
+    let walks = 1 << 2; // PTW: no table walk of the guest reads a device that stage 2 maps
     let set_way = 1 << 1; // SWIO: invalidation by set and way cleans as well
     let id3 = 1 << 18; // TID3: feature registers, see `trap::id`
     let smc = 1 << 19; // TSC: only EL2 calls the firmware
@@ -34,6 +35,7 @@ pub const HCR_GUEST: u64 = {
     let context = 1 << 53; // EnSCXT: SCXTNUM_ELx is the guest's own
     let tags = 1 << 58; // TID5: with ATA 0 there are no tags
     translation
+        | walks
         | set_way
         | id3
         | smc

@@ -330,6 +330,9 @@ impl Redistributor {
 
     /// Makes the SGIs and PPIs of `bits` pending.
     pub fn set_pending(&self, bits: u32) {
+        if self.is_version2 {
+            version2::set_pending_sgis(bits);
+        }
         self.write(GICR_ISPENDR0, bits);
     }
 

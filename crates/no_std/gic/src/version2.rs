@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, fence};
 use platform::GicV2;
 
 use crate::Error;
-use crate::mmio::{load_32, store_32};
+use crate::mmio::{load_32, store_8, store_32};
 
 /// GICD_TYPER.ITLinesNumber (4:0): the number of 32-INTID registers after the first.
 const GICD_TYPER: u64 = 0x004;
@@ -30,8 +30,9 @@ const GICD_ICFGR1: u64 = 0xc04;
 pub(crate) const GICD_SGIR: u64 = 0xf00;
 /// Identification: bits 7:4 are the version of the architecture (4.3.18).
 pub(crate) const GICD_PIDR2: u64 = 0xfe8;
-/// The pending SGIs: a byte per SGI, with a bit for each sender.
+/// The pending SGIs: a byte per SGI, with a bit for each sender (4.3.16, 4.3.17).
 const GICD_CPENDSGIR: u64 = 0xf10;
+const GICD_SPENDSGIR: u64 = 0xf20;
 
 const GICC_PMR: u64 = 0x004;
 const GICC_BPR: u64 = 0x008;
@@ -164,16 +165,23 @@ pub(crate) fn set_up_private() {
     set(GICD_ICFGR1, 0);
 }
 
+/// Makes this CPU's SGIs of `bits` pending, with this CPU as their sender.
+pub(crate) fn set_pending_sgis(bits: u32) {
+    write_senders(GICD_SPENDSGIR, bits, 1 << interface_number());
+}
+
 /// Clears the pending state of this CPU's SGIs of `bits`, for all senders.
 pub(crate) fn clear_pending_sgis(bits: u32) {
-    for n in 0..4 {
-        let senders = |sgi: u32| ((bits >> (4 * n + sgi) & 1) * 0xff) << (8 * sgi);
-        let value = (0..4).map(senders).sum();
-        write(
-            &REGISTERS.distributor,
-            GICD_CPENDSGIR + 4 * u64::from(n),
-            value,
-        );
+    write_senders(GICD_CPENDSGIR, bits, 0xff);
+}
+
+/// Writes `senders` for each SGI of `bits` to the registers from `register` on, each of which is a byte. QEMU 11.1 makes
+/// an SGI pending even if its byte of GICD_SPENDSGIR is zero, so the others get no write.
+fn write_senders(register: u64, bits: u32, senders: u8) {
+    let base = REGISTERS.distributor.load(Relaxed) + register;
+    for intid in (0..16).filter(|intid| bits >> intid & 1 != 0) {
+        // SAFETY: `record_registers` got the address of a distributor that is mapped, and the byte is this CPU's own.
+        unsafe { store_8(base + intid, senders) }
     }
 }
 

@@ -10,7 +10,7 @@ mod timer;
 mod waits;
 
 pub use delivery::{kept_over_delivery_switch, note_delivery};
-pub use timer::{Timer, for_each_timer, none_due, redistributor};
+pub use timer::{Timer, acknowledge, for_each_timer, none_due, redistributor};
 pub use waits::gone_from_a_later_wait;
 
 use arch::regs::ICC_CTLR_EL1;

@@ -5,12 +5,11 @@
 //! IRQs are masked, and the checks themselves acknowledge pending interrupts.
 
 use arch::{gic_cpu, insn};
-use core::cell::Cell;
 use core::ops::Range;
 
 use gic::Spi;
 
-use super::levels::{Timer, for_each_timer, none_due, redistributor, set_eoi_mode};
+use super::levels::{Timer, acknowledge, for_each_timer, none_due, redistributor, set_eoi_mode};
 use super::outcome::{Failure, ensure};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, machine};
@@ -22,16 +21,6 @@ const SGI_BITS: u32 = 0xfffc;
 const SPIS: Range<u32> = 40..48;
 /// The usual priority of the timer, the SGIs and the SPIs.
 const USUAL: u8 = 0x80;
-
-/// Acknowledges `intid`, which has to be the most urgent interrupt, after giving it time to arrive.
-fn acknowledge(intid: u32) -> Result<(), Failure> {
-    let got = Cell::new(gic_cpu::SPURIOUS);
-    clock::wait_for(|| {
-        got.set(gic_cpu::acknowledge());
-        got.get() != gic_cpu::SPURIOUS
-    });
-    ensure(got.get() == intid, "it is not there to be acknowledged")
-}
 
 fn send_sgi(intid: u32) {
     gic_cpu::send_sgi(intid, PerCpu::this().mpidr);

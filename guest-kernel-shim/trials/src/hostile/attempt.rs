@@ -112,6 +112,7 @@ arch::symbol_addresses! {
 }
 
 global_asm!(
+    arch::gicv2_site_macro!(),
     r#"
     // In: x0 = code, x1 and x2 = its x0 and x1, x3 = outcome.
     .section .text.hostile, "ax"
@@ -171,6 +172,9 @@ hostile_caught:
         b       hostile_caught
     .endm
 
+hostile_irq_version2:
+    b       el1_vectors_version2 + 0x280
+
     .section .text.vectors, "ax"
     .balign 2048
     .global hostile_vectors
@@ -179,10 +183,12 @@ hostile_vectors:
         hostile_vector \number
     .endr
     .balign 128
+    gicv2_instead hostile_irq_version2
     b       el1_vectors + 0x280             // this kernel's own IRQ vector
     .irp number, 6,7,8,9,10,11,12,13,14,15
         hostile_vector \number
     .endr
+    .purgem gicv2_instead
     "#
 );
 

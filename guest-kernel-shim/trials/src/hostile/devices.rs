@@ -3,6 +3,8 @@
 //! alignment and direction, every register as source and destination, and every shape that a
 //! syndrome does not describe.
 
+mod version2;
+
 use arch::insn;
 
 use super::attempt::{Outcome, run_attempt};
@@ -18,6 +20,10 @@ use sched::random::Random;
 /// Offset of PIDR2, which reads as 0x3b: GICv3.
 const PIDR2: u64 = 0xffe8;
 const GICV3: u64 = 0x3b;
+/// The size of a GICv2's distributor, its PIDR2, and that register's value.
+const VERSION2_FRAME: u64 = 0x1000;
+const VERSION2_PIDR2: u64 = 0xfe8;
+const GICV2: u64 = 0x2b;
 /// Bytes of a redistributor's frames.
 const FRAMES: u64 = 0x2_0000;
 
@@ -25,6 +31,21 @@ const FRAMES: u64 = 0x2_0000;
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let gic = &platform().gic;
     let me = PerCpu::this();
+    if let Some(version2) = gic.version2 {
+        let base = gic.distributor.base;
+        window::run_with_window(|| {
+            try_offsets(tally, random, base, VERSION2_FRAME, is_shared);
+            restore_devices(me);
+            version2::run(tally, random, version2.gicc);
+            try_uart(tally, random);
+            for offset in [0x100, 0x200, 0x400, VERSION2_PIDR2 & !15] {
+                try_shapes(tally, base + offset);
+                try_alignments(tally, base + offset);
+            }
+            try_registers(tally, base + VERSION2_PIDR2, GICV2);
+        });
+        return restore_devices(me);
+    }
     let redistributors = gic.redistributors[0].base;
     let mine = redistributors + me.index as u64 * FRAMES;
     window::run_with_window(|| {
@@ -32,20 +53,25 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         try_offsets(tally, random, mine, FRAMES, |_| false);
         restore_devices(me);
         try_offsets(tally, random, redistributors, FRAMES, is_of_another_cpu);
-        if let Some(uart) = platform().uart {
-            try_offsets(tally, random, uart.base, 0x1000, |offset| offset < 4);
-        }
+        try_uart(tally, random);
         for base in [gic.distributor.base, mine + 0x1_0000] {
             for offset in [0x100, 0x200, 0x400, PIDR2 & !15] {
                 try_shapes(tally, base + offset);
                 try_alignments(tally, base + offset);
             }
         }
-        try_registers(tally, gic.distributor.base);
-        try_registers(tally, mine);
+        try_registers(tally, gic.distributor.base + PIDR2, GICV3);
+        try_registers(tally, mine + PIDR2, GICV3);
         try_absent_cpu(tally, redistributors + percpu::all().len() as u64 * FRAMES);
     });
     restore_devices(me);
+}
+
+/// Tries the frame of the UART, except its data register.
+fn try_uart(tally: &mut Tally, random: &mut Random) {
+    if let Some(uart) = platform().uart {
+        try_offsets(tally, random, uart.base, 0x1000, |offset| offset < 4);
+    }
 }
 
 /// Whether a register of the distributor serves all CPUs: writing it could turn interrupts off for the other CPUs,
@@ -59,9 +85,12 @@ fn is_of_another_cpu(offset: u64) -> bool {
     matches!(offset, 0x14..0x18 | 0x1_0080..0x1_0420 | 0x1_0c00..0x1_0e00)
 }
 
-/// Returns the offsets to try: all that have registers, and some that have none.
+/// Returns the offsets to try: all that have registers, and some that have none. A GICv2's frame has registers almost
+/// everywhere.
 fn tried_offsets(size: u64) -> impl Iterator<Item = u64> {
-    let dense = |offset: u64| match offset & 0xffff {
+    let is_version2 = platform().gic.version2.is_some();
+    let dense = move |offset: u64| match offset & 0xffff {
+        _ if is_version2 => true,
         0..0x500 | 0xc00..0xd10 | 0x6000..0x6340 | 0xffc0.. => true,
         other => other.is_multiple_of(0x80),
     };
@@ -149,8 +178,8 @@ fn try_alignments(tally: &mut Tally, address: u64) {
     }
 }
 
-/// Loads a device's register into every general register, with every width and extension.
-fn try_registers(tally: &mut Tally, base: u64) {
+/// Loads a device's identification, which is `value`, into every general register, with every width and extension.
+fn try_registers(tally: &mut Tally, address: u64, value: u64) {
     /// Position of Rn, the register with the address.
     const RN: u32 = 5;
     /// Loads of PIDR2's byte, halfword and word, in all their forms.
@@ -163,7 +192,7 @@ fn try_registers(tally: &mut Tally, base: u64) {
         0xb940_0000,
         0xb980_0000,
     ];
-    let place = window::map_page(base + PIDR2, As::Device);
+    let place = window::map_page(address, As::Device);
     for load in LOADS {
         for register in 0..32 {
             // X16 and X17 hold the address and the return address. If one of the two is tested, two other registers hold them.
@@ -181,7 +210,7 @@ fn try_registers(tally: &mut Tally, base: u64) {
             ];
             // SAFETY: the registers of the calling convention are restored.
             let outcome = unsafe { stubs::run_code(&code, place, 0) };
-            let expected = if register == 31 { 0 } else { GICV3 };
+            let expected = if register == 31 { 0 } else { value };
             // Byte and halfword accesses to a 32-bit register may read as zero, because the architecture leaves this
             // open.
             let word = load >> 30 == 2;

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use abi::{KnobValue, Neighbour, Shared};
 use arch::insn;
-use plan::{Deliver, Plan};
+use plan::Plan;
 
 use super::tally::Tally;
 use crate::system_registers::System;
@@ -28,11 +28,6 @@ pub fn note_plan(plan: &Plan) {
 /// Whether CPUs have neighbours.
 pub fn has_neighbours() -> bool {
     THERE.load(Relaxed)
-}
-
-/// Whether a class can run with a neighbour: with direct delivery, no interrupt would end a turn.
-pub fn can_run(deliver: Deliver) -> bool {
-    deliver == Deliver::Inject || !has_neighbours()
 }
 
 /// Gives the running CPU its neighbour, which runs in slices and during a trapped WFE.

@@ -7,13 +7,13 @@ use plan::Deliver;
 use super::bystanders::others_go_on;
 use super::tally::Tally;
 use super::victims;
+use guest_kernel_shim::interrupts::redistributor;
 use guest_kernel_shim::machine::platform;
 use sched::random::Random;
 
 /// Means the redistributor of the victim itself.
 const OWN: u64 = u64::MAX;
-/// Bytes of a redistributor, and the offset of its second frame.
-const FRAMES: u64 = 0x2_0000;
+/// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 /// Number of round trips that the other CPUs have to complete with each victim.
 const TRIPS: u32 = 20;
@@ -42,7 +42,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         let (name, act, place) = acts[(first.wrapping_add(n)) % acts.len()];
         tally.case(victims::take_cpu(victim), format_args!("CPU_OFF"));
         let argument = if place == OWN {
-            gic.redistributors[0].base + victim.index as u64 * FRAMES + SGI_FRAME
+            redistributor(victim).base().wrapping_add(SGI_FRAME)
         } else {
             place
         };

@@ -3,6 +3,8 @@
 //! do not exist, through every range of the target list and with every bit set (IHI 0069H, 12.2,
 //! ICC_SGI1R_EL1).
 
+mod version2;
+
 use arch::insn;
 use arch::regs::ICC_CTLR_EL1;
 
@@ -10,6 +12,7 @@ use super::attempt::run_attempt;
 use super::bystanders::others_go_on;
 use super::stubs;
 use super::tally::Tally;
+use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, interrupts};
 use sched::random::Random;
@@ -67,6 +70,9 @@ fn target_forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30]
 /// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let me = PerCpu::this();
+    if platform().gic.version2.is_some() {
+        return version2::run(tally, random);
+    }
     assert!(
         percpu::all().len() < 9,
         "the list's upper half is for absent CPUs"

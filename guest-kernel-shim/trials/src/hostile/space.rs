@@ -63,6 +63,7 @@ fn is_of_guest(address: u64) -> bool {
         .chain(devices)
         .copied()
         .chain([platform.gic.distributor])
+        .chain(platform.gic.version2.map(|version2| version2.gicc))
         .chain(platform.uart.map(|uart| Region {
             base: uart.base,
             size: 0x1000,
@@ -75,6 +76,7 @@ fn tried_addresses(random: &mut Random) -> impl Iterator<Item = u64> {
     let platform = platform();
     let ram = platform.memory[0];
     let behind = 0x080a_0000 + percpu::all().len() as u64 * 0x2_0000;
+    let after_interface = platform.gic.version2.map(|version2| version2.gicc.end());
     let powers = (31..48).flat_map(|n| [1u64 << n, (1 << n) - 0x1000]);
     let search = (0..(RAM - ram.size.min(RAM)) / BLOCK).map(move |n| ram.end() + n * BLOCK);
     let hypervisor = hypervisor::info(Info::Base);
@@ -90,6 +92,7 @@ fn tried_addresses(random: &mut Random) -> impl Iterator<Item = u64> {
             hypervisor - 0x1000,
             (1 << 48) - 0x1000,
         ])
+        .chain(after_interface)
         .chain(powers)
         .chain(search)
         .chain(random)

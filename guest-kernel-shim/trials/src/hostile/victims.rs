@@ -3,12 +3,14 @@
 //! at the code for that thing.
 
 use core::arch::global_asm;
+use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
 use platform::Region;
 
 use guest_kernel_shim::hypervisor::{self, call};
+use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, workers};
 
@@ -18,7 +20,28 @@ pub const AFFINITY_INFO: u64 = 0xc400_0004;
 const OFF: u64 = 1;
 
 global_asm!(
+    arch::gicv2_site_macro!(),
     r#"
+    // Masks and disables all interrupts of the running CPU. Clobbers x1.
+    .macro victim_disable
+    gicv2_instead 7f
+    msr     S3_0_C4_C6_0, xzr               // ICC_PMR_EL1
+    msr     S3_0_C12_C12_7, xzr             // ICC_IGRPEN1_EL1
+    isb
+    b       8f
+7:  victim_frame x1, {interface}
+    str     wzr, [x1, #4]                   // GICC_PMR
+    str     wzr, [x1]                       // GICC_CTLR
+8:
+    .endm
+
+    // Gets the address of a frame of a GICv2.
+    .macro victim_frame to, frame
+    adrp    \to, {shared}
+    add     \to, \to, :lo12:{shared}
+    ldr     \to, [\to, #\frame]
+    .endm
+
     // Gives the interface to the guest if bit 0 of x0 is set, and clears that bit.
     .macro victim_deliver
         tbz     x0, #0, 1f
@@ -48,14 +71,19 @@ victim_off:
     .global victim_off_active
 // strict any rule: it is hostile.
 victim_off_active:
+    gicv2_instead 5f
     mov     x1, #7
     msr     S3_0_C12_C12_5, x1              // ICC_SRE_EL1
     mov     x1, #0xffffffff
     msr     S3_0_C12_C9_0, x1               // ICC_AP1R0_EL1
     msr     S3_0_C12_C8_4, x1               // ICC_AP0R0_EL1
-    msr     S3_0_C4_C6_0, xzr               // ICC_PMR_EL1
-    msr     S3_0_C12_C12_7, xzr             // ICC_IGRPEN1_EL1
-    isb
+    b       6f
+5:  mov     w1, #-1
+    victim_frame x2, {distributor}
+    str     w1, [x2, #0x300]                // GICD_ISACTIVER0
+    victim_frame x2, {interface}
+    str     w1, [x2, #0xd0]                 // GICC_APR0
+6:  victim_disable
     b       victim_off
 
     // Gets the interface for itself first.
@@ -107,6 +135,9 @@ victim_takes_direct:
 // strict any rule: it is hostile.
 victim_takes:
     victim_deliver
+    mov     x3, #0
+    mov     x4, #0xffff
+    gicv2_instead 4f
     mov     x1, #7
     msr     S3_0_C12_C12_5, x1              // ICC_SRE_EL1
     mov     x1, #0xff
@@ -114,8 +145,6 @@ victim_takes:
     mov     x1, #1
     msr     S3_0_C12_C12_7, x1              // ICC_IGRPEN1_EL1
     isb
-    mov     x3, #0
-    mov     x4, #0xffff
 3:  mrs     x1, S3_0_C12_C12_0              // ICC_IAR1_EL1
     cmp     x1, #16
     b.hs    3b
@@ -126,6 +155,22 @@ victim_takes:
     orr     x3, x3, x2
     cmp     x3, x4
     b.ne    3b
+    b       victim_off
+4:  victim_frame x5, {interface}
+    mov     w1, #0xff
+    str     w1, [x5, #4]                    // GICC_PMR
+    mov     w1, #1
+    str     w1, [x5]                        // GICC_CTLR
+5:  ldr     w1, [x5, #0xc]                  // GICC_IAR
+    and     w2, w1, #0x3ff
+    cmp     w2, #16
+    b.hs    5b
+    str     w1, [x5, #0x10]                 // GICC_EOIR
+    mov     x6, #1
+    lsl     x6, x6, x2
+    orr     x3, x3, x6
+    cmp     x3, x4
+    b.ne    5b
     b       victim_off
 
     // Executes an undefined instruction, with the vectors at x0.
@@ -172,9 +217,7 @@ victim_tables:
 victim_spin:
     victim_deliver
     msr     daifset, #15
-    msr     S3_0_C4_C6_0, xzr
-    msr     S3_0_C12_C12_7, xzr
-    isb
+    victim_disable
 11: b       11b
 
     // Masks everything, disables everything and waits.
@@ -182,9 +225,7 @@ victim_spin:
 victim_sleep:
     victim_deliver
     msr     daifset, #15
-    msr     S3_0_C4_C6_0, xzr
-    msr     S3_0_C12_C12_7, xzr
-    isb
+    victim_disable
 12: wfi
     b       12b
 
@@ -201,16 +242,24 @@ victim_recurse:
     .global victim_storm
 victim_storm:
     victim_deliver
+    mov     x2, #0
+    gicv2_instead 14f
     mov     x1, #7
     msr     S3_0_C12_C12_5, x1
     isb
     mov     x1, #(1 << 40)
-    mov     x2, #0
 13: and     x3, x2, #15
     orr     x3, x1, x3, lsl #24
     msr     S3_0_C12_C11_5, x3
     add     x2, x2, #1
     b       13b
+14: victim_frame x5, {distributor}
+    mov     w1, #(1 << 24)                  // all CPUs but this one
+15: and     w3, w2, #15
+    orr     w3, w1, w3
+    str     w3, [x5, #0xf00]                // GICD_SGIR
+    add     w2, w2, #1
+    b       15b
 
     // Makes calls that are not served, for ever.
     .global victim_call
@@ -259,11 +308,15 @@ victim_returns:
     eret
     .endr
     .balign 2048
+    .purgem gicv2_instead
     "#,
     set = const abi::Call::Set.function(),
     deliver = const abi::Knob::Deliver as usize,
     audit = const abi::Call::Audit.function(),
     told = const abi::audit::RUNNING_TOLD,
+    shared = sym SHARED,
+    distributor = const offset_of!(SharedWithVictims, distributor),
+    interface = const offset_of!(SharedWithVictims, interface),
 );
 
 arch::symbol_addresses! {
@@ -305,36 +358,56 @@ arch::symbol_addresses! {
     enable = victim_enable;
 }
 
-/// The counts that victims make.
-#[repr(align(64))]
-struct Count(AtomicU64, AtomicU64);
-static COUNT: Count = Count(AtomicU64::new(0), AtomicU64::new(0));
+/// Memory that victims access with caches off: their counts, and where a GICv2's frames are.
+#[repr(C, align(64))]
+struct SharedWithVictims {
+    visits: AtomicU64,
+    complaints: AtomicU64,
+    distributor: AtomicU64,
+    interface: AtomicU64,
+}
+static SHARED: SharedWithVictims = SharedWithVictims {
+    visits: AtomicU64::new(0),
+    complaints: AtomicU64::new(0),
+    distributor: AtomicU64::new(0),
+    interface: AtomicU64::new(0),
+};
 
-fn count_region() -> Region {
-    Region {
-        base: COUNT.0.as_ptr() as u64,
-        size: 64,
-    }
+/// Cleans and invalidates the memory that victims access with caches off.
+fn clean_shared() {
+    pages::clean(Region {
+        base: &raw const SHARED as u64,
+        size: size_of::<SharedWithVictims>() as u64,
+    });
 }
 
 /// Returns the number of visits that victims have counted.
 pub fn visit_count() -> u64 {
-    pages::clean(count_region());
-    COUNT.0.load(Acquire)
+    clean_shared();
+    SHARED.visits.load(Acquire)
 }
 
 /// Returns the number of times that EL2's audit did not agree with the machine.
 pub fn complaint_count() -> u64 {
-    pages::clean(count_region());
-    COUNT.1.load(Acquire)
+    clean_shared();
+    SHARED.complaints.load(Acquire)
 }
 
 /// Resets the two counts, and returns their address.
 pub fn reset_counts() -> u64 {
-    COUNT.0.store(0, Release);
-    COUNT.1.store(0, Release);
-    pages::clean(count_region());
-    COUNT.0.as_ptr() as u64
+    SHARED.visits.store(0, Release);
+    SHARED.complaints.store(0, Release);
+    clean_shared();
+    SHARED.visits.as_ptr() as u64
+}
+
+/// Records where the frames of a GICv2 are, for victims.
+pub fn note_frames() {
+    let gic = &platform().gic;
+    SHARED.distributor.store(gic.distributor.base, Release);
+    let interface = gic.version2.map_or(0, |version2| version2.gicc.base);
+    SHARED.interface.store(interface, Release);
+    clean_shared();
 }
 
 /// Returns the CPUs between the measuring CPUs and the hostile CPU.

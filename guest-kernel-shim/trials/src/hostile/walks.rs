@@ -10,6 +10,7 @@ use super::tally::Tally;
 use super::window::{self, TABLE};
 use guest_kernel_shim::hypervisor;
 use guest_kernel_shim::machine::platform;
+use platform::Gic;
 use sched::random::Random;
 
 /// DFSC and IFSC: synchronous external abort on a table walk, level 0.
@@ -27,7 +28,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     let targets = [
         ("nothing", 0x1000),
         ("the distributor", platform.gic.distributor.base),
-        ("a redistributor", platform.gic.redistributors[0].base),
+        ("the GIC's other frames", second_frame(&platform.gic)),
         ("the UART", platform.uart.map_or(0, |uart| uart.base)),
         ("the end of RAM", platform.memory[0].end()),
         ("the hypervisor", elsewhere),
@@ -50,6 +51,15 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
         }
     };
     with_simd(|| window::run_with_window(tables));
+}
+
+/// Returns the address of a frame of `gic` next to the distributor: a redistributor, or a GICv2's CPU interface, which
+/// stage 2 maps as a device, so a walk faults there, too.
+fn second_frame(gic: &Gic<'_>) -> u64 {
+    match gic.version2 {
+        Some(version2) => version2.gicc.base,
+        None => gic.redistributors[0].base,
+    }
 }
 
 /// Tries every access through a table that can't be read.
