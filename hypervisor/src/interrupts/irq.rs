@@ -56,7 +56,12 @@ pub fn handle_exit<T: Trace>(cpu: &PerCpu) {
 
 /// Handles the rest of an exit for which `exits::fast_paths` acknowledged `intid`.
 pub extern "C" fn acknowledged(intid: u32) {
-    handle_interrupt::<Running>(PerCpu::this(), intid);
+    let cpu = PerCpu::this();
+    if intid == machine().platform.gic.maintenance {
+        take_maintenance::<Running>(cpu, intid);
+    } else {
+        handle_interrupt::<Running>(cpu, intid);
+    }
 }
 
 /// Counts an exit, even if its interrupt had been withdrawn before the acknowledge.
@@ -112,23 +117,11 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         count_exit::<C>(cpu, Counter::Irq);
         return false;
     }
-    gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
-        let cause = if vgic_cpu::serve_maintenance(cpu) {
-            // The maintenance interrupt's level falls because of writes to ICH_HCR_EL2 and the list
-            // registers, which take effect at a context synchronization event (DDI 0487K.a, D24.1.2.2).
-            insn::isb();
-            Counter::Maintenance
-        } else {
-            Counter::Irq
-        };
-        // The deactivation has to follow the fall of the level, or the interrupt would be taken again. The deactivation
-        // also has to precede the emptying of the pending word: bits that are set later are followed by a new doorbell.
-        gic_cpu::deactivate(intid);
-        count_exit::<C>(cpu, cause);
-        kick::serve_requests(cpu);
+        take_maintenance::<C>(cpu, intid);
         return true;
     }
+    gic_cpu::end(intid);
     count_exit::<C>(cpu, Counter::Irq);
     if intid == platform.timer.virt || intid == platform.timer.phys {
         // The interrupt stays active until the guest ends it through the list register: a level
@@ -144,6 +137,25 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         take_rare(cpu, intid);
     }
     true
+}
+
+/// Takes the maintenance interrupt, `intid`, which is also the doorbell of a GICv3.
+#[inline(always)]
+fn take_maintenance<C: Came>(cpu: &PerCpu, intid: u32) {
+    gic_cpu::end(intid);
+    let cause = if vgic_cpu::serve_maintenance(cpu) {
+        // The maintenance interrupt's level falls because of writes to ICH_HCR_EL2 and the list
+        // registers, which take effect at a context synchronization event (DDI 0487K.a, D24.1.2.2).
+        insn::isb();
+        Counter::Maintenance
+    } else {
+        Counter::Irq
+    };
+    // The deactivation has to follow the fall of the level, or the interrupt would be taken again. The deactivation
+    // also has to precede the emptying of the pending word: bits that are set later are followed by a new doorbell.
+    gic_cpu::deactivate(intid);
+    count_exit::<C>(cpu, cause);
+    kick::serve_requests(cpu);
 }
 
 /// Takes an SGI of a GICv2 that `exits::fast_paths_version2` left, or an interrupt that EL2 did not enable.

@@ -12,7 +12,7 @@ use abi::Counter;
 use arch::insn;
 use vgic::switch::Sent;
 
-use crate::cpu::pending_word::{DUMP, EVALUATE, REVIEW, SGIS};
+use crate::cpu::pending_word::{DUMP, EVALUATE, REVIEW, SGIS, WAKE};
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::{dump, own_timer};
 use crate::interrupts::vgic_cpu;
@@ -51,8 +51,18 @@ pub fn serve_rare_requests(cpu: &PerCpu, bits: u32) {
 }
 
 /// Serves the requests in this CPU's pending word.
+#[inline(always)]
 pub fn serve_requests(cpu: &PerCpu) {
-    let mut bits = cpu.vcpu.switch.take();
+    let bits = cpu.vcpu.switch.take();
+    // To leave the halt is all that WAKE asks for.
+    if bits & !WAKE != 0 {
+        serve_taken(cpu, bits);
+    }
+}
+
+/// Serves `bits` of the pending word.
+#[inline(never)]
+fn serve_taken(cpu: &PerCpu, mut bits: u32) {
     if bits & (DUMP | REVIEW) != 0 {
         serve_rare_requests(cpu, bits);
     }

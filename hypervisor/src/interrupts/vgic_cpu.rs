@@ -230,7 +230,9 @@ pub fn sample_timer_lines(cpu: &PerCpu) {
     on_vgic(cpu, |delivery| delivery.sample());
 }
 
-/// Serves the maintenance interrupt; returns whether the list registers caused it.
+/// Serves the maintenance interrupt; returns whether the list registers caused it. If they did, the caller must
+/// execute an ISB before the next read of their state.
+#[inline(always)]
 pub fn serve_maintenance(cpu: &PerCpu) -> bool {
     match on_vgic(cpu, |delivery| delivery.maintain()) {
         Maintenance::Nothing => false,

@@ -31,6 +31,8 @@ pub enum Fault {
     Pending(u32),
     /// These private INTIDs have requests that nothing serves.
     Requested(u32),
+    /// The requests to the CPU are not those that are recorded.
+    Asked(Asked),
 }
 
 impl fmt::Display for Fault {
@@ -55,6 +57,7 @@ impl fmt::Display for Fault {
             Self::Listed(intid) => write!(f, "INTID {intid} is left in a list register"),
             Self::Pending(bits) => write!(f, "INTIDs {bits:#x} are left pending"),
             Self::Requested(bits) => write!(f, "requests for INTIDs {bits:#x} are left"),
+            Self::Asked(asked) => write!(f, "ICH_HCR_EL2 has {asked:?}, and not what is recorded"),
         }
     }
 }
@@ -90,7 +93,11 @@ impl List {
                 return Err(Fault::NotHeld(intid));
             }
         }
-        self.audit_queue(bank, asked)
+        self.audit_queue(bank, asked)?;
+        match self.requests() == asked {
+            true => Ok(()),
+            false => Err(Fault::Asked(asked)),
+        }
     }
 
     fn audit_queue(&self, bank: &impl Bank, asked: Asked) -> Result<(), Fault> {
@@ -203,6 +210,13 @@ mod tests {
         assert_eq!(audit(&list, &bank), Err(Fault::Forgotten(queued)));
         bank.registers[0] = ListRegister::pending(queued, 0x80, None);
         assert_eq!(audit(&list, &bank), Err(Fault::Queued(queued)));
+    }
+
+    #[test]
+    fn requests_that_are_not_recorded_are_found() {
+        let mut bank = Fake::new(4);
+        bank.asked.refill = true;
+        assert_eq!(audit(&List::new(), &bank), Err(Fault::Asked(bank.asked)));
     }
 
     #[test]

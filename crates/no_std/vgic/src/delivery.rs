@@ -118,12 +118,13 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// Serves the maintenance interrupt. If the result is [`Maintenance::Ended`], the caller has to
-    /// call [`Self::evaluate`].
+    /// call [`Self::evaluate`]; if it is [`Maintenance::Refilled`], the caller must execute a context
+    /// synchronization event before the next read of a list register's state.
+    #[inline(always)]
     pub fn maintain(&mut self) -> Maintenance {
         if self.interface.ended() != 0 {
             Maintenance::Ended
-        } else if self.interface.asked().refill {
-            self.list.refill(&mut self.interface);
+        } else if self.list.maintain(&mut self.interface) {
             Maintenance::Refilled
         } else {
             Maintenance::Nothing

@@ -94,6 +94,11 @@ impl List {
         }
     }
 
+    /// Returns the last requests to the bank.
+    pub(crate) const fn requests(&self) -> Asked {
+        self.asked
+    }
+
     /// Returns the interrupts without list register.
     pub(crate) fn queued(&self) -> &[ListRegister] {
         &self.queue
@@ -209,8 +214,44 @@ impl List {
         }
     }
 
+    /// Serves the maintenance interrupt; returns whether it was requested because an interrupt waits. A context
+    /// synchronization event has to follow, as after [`Bank::write_last`].
+    #[inline(always)]
+    pub fn maintain(&mut self, bank: &mut impl Bank) -> bool {
+        let asked = self.asked.refill;
+        if asked && !self.list_only_one(bank) {
+            self.refill_from_queue(bank);
+        }
+        asked
+    }
+
+    /// Lists the interrupt that waits, if the queue holds nothing else and the register where it was listed last is
+    /// empty; returns whether it did. All other interrupts that can be acknowledged are in registers, so there is
+    /// nothing to choose.
+    #[inline(always)]
+    fn list_only_one(&mut self, bank: &mut impl Bank) -> bool {
+        let [only] = *self.queue.as_slice() else {
+            return false;
+        };
+        let Some(arrival) = self.arrivals.get(only.intid() as usize) else {
+            return false;
+        };
+        let slot = arrival.slot;
+        if bank.empty() >> slot & 1 == 0 {
+            return false;
+        }
+        debug_assert!(only.is_waiting(), "asked for by another interrupt");
+        bank.write_last(slot as usize, only);
+        self.queue.clear();
+        self.straight = PRIVATE.into();
+        // No active interrupt leaves the queue, so the traps stay.
+        self.asked.refill = false;
+        bank.ask(self.asked);
+        true
+    }
+
     /// Lists interrupts that can be acknowledged, if a register is free or they are more urgent than
-    /// listed ones. Must be called on the maintenance interrupt.
+    /// listed ones.
     #[inline(always)]
     pub fn refill(&mut self, bank: &mut impl Bank) {
         match self.queue.is_empty() {

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64};
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVOFF_EL2, Readable, Writeable};
 use abi::Counter;
 use arch::insn;
-use arch::regs::{ICH_ELRSR_EL2, ICH_VMCR_EL2, set_ich_lr};
+use arch::regs::{ICH_ELRSR_EL2, ICH_HCR_EL2, ICH_VMCR_EL2, set_ich_lr};
 use plan::{AuditFault, Fault};
 use vgic::{ListRegister, Redistributor};
 
@@ -81,6 +81,8 @@ pub fn at_audit(quiet: bool) {
             set_ich_lr(0, listed);
             set_ich_lr(1, listed);
         }
+        // TC (10) and TALL1 (12): the guest's accesses still work, but each of them traps.
+        AuditFault::TrapsLeft => ICH_HCR_EL2.set(ICH_HCR_EL2.get() | 1 << 10 | 1 << 12),
         AuditFault::DoubleDelivery => vgic_cpu::inject_interrupt(cpu, 9, None),
         // VPMR, bits 31:24.
         AuditFault::UnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),

@@ -128,6 +128,8 @@ kinds! {
             StuckLr = "soak-stuck-lr",
             /// An interrupt is in two list registers.
             ListedTwice = "soak-listed-twice",
+            /// The CPU has requests that EL2 does not know of.
+            TrapsLeft = "soak-traps-left",
             /// An interrupt is delivered twice.
             DoubleDelivery = "soak-double-delivery",
             /// The priority mask is left open.

@@ -133,7 +133,7 @@ impl World {
             }
             Maintenance => {
                 if self.bank.asked.refill && !self.bank.is_waiting() {
-                    self.list.refill(&mut self.bank);
+                    self.maintain();
                 }
             }
             Withdraw(intid) => {
@@ -150,6 +150,23 @@ impl World {
             }
         }
         self.check(injected);
+    }
+
+    /// Serves the maintenance interrupt. The result has to be that of the general search, except that a single
+    /// interrupt may be in another register.
+    fn maintain(&mut self) {
+        let (mut bank, mut list) = (self.bank.clone(), self.list.clone());
+        list.refill(&mut bank);
+        assert!(self.list.maintain(&mut self.bank));
+        let used = |bank: &Fake| {
+            let used = bank.registers.iter().copied().filter(is_used);
+            let mut used: Vec<u64> = used.map(|one| one.0).collect();
+            used.sort_unstable();
+            used
+        };
+        assert_eq!(used(&self.bank), used(&bank));
+        assert_eq!(self.bank.asked, bank.asked);
+        assert_eq!(self.list.queued(), list.queued());
     }
 
     /// Returns the INTID that the guest has acknowledged last.
@@ -236,7 +253,7 @@ impl World {
         assert_eq!(self.bank.asked, asked);
         if asked.refill && !self.bank.is_waiting() {
             let (mut bank, mut list) = (self.bank.clone(), self.list.clone());
-            list.refill(&mut bank);
+            assert!(list.maintain(&mut bank));
             assert!(bank.is_waiting(), "raised without end");
         }
         if injected {
@@ -352,4 +369,51 @@ fn an_active_one_keeps_its_priority_in_its_register() {
     let old = world.list.deactivate(&mut world.bank, 2);
     assert!(old.is_some_and(|one| one.is_pending()));
     assert_eq!(world.bank.acknowledge(255), Some(2));
+}
+
+/// Returns a full bank of two registers, of which the guest has taken and ended the second, and the interrupts
+/// `waiting` in the queue.
+fn second_ended(waiting: &[u32]) -> World {
+    let mut world = World::new(2);
+    for &intid in [0, 5].iter().chain(waiting) {
+        world
+            .list
+            .inject(&mut world.bank, intid, priority(intid), None);
+    }
+    for intid in [0, 5] {
+        assert_eq!(world.bank.acknowledge(255), Some(intid));
+    }
+    world.bank.end(5);
+    world
+}
+
+#[test]
+fn the_only_one_that_waits_takes_its_last_register() {
+    let mut world = second_ended(&[6]);
+    world.list.remember_slot(6, 1);
+    assert!(world.list.maintain(&mut world.bank));
+    assert_eq!(world.bank.registers[1].intid(), 6);
+    assert!(world.bank.registers[1].is_waiting());
+    assert_eq!(world.bank.asked, Asked::default());
+    assert!(!world.list.maintain(&mut world.bank), "nothing waits");
+}
+
+#[test]
+fn the_only_one_that_waits_takes_another_register_if_its_last_is_in_use() {
+    let mut world = second_ended(&[6]);
+    world.list.remember_slot(6, 0);
+    assert!(world.list.maintain(&mut world.bank));
+    let intids: Vec<u32> = world.bank.registers.iter().map(|one| one.intid()).collect();
+    assert_eq!((intids, world.list.queue.len()), (vec![0, 6], 0));
+}
+
+#[test]
+fn the_most_urgent_of_several_that_wait_is_listed() {
+    // Priorities 0x58, 0x48 and 0x50.
+    let mut world = second_ended(&[8, 11, 7]);
+    assert!(world.list.maintain(&mut world.bank));
+    assert_eq!(world.bank.registers[1].intid(), 11);
+    let waiting: Vec<u32> = world.list.queue.iter().map(|one| one.intid()).collect();
+    assert_eq!(waiting.len(), 2);
+    assert!(waiting.contains(&8) && waiting.contains(&7) && world.bank.asked.refill);
 }
