@@ -301,7 +301,7 @@ macro_rules! fast_path_macros {
         list    _polled
     fast_wfe:
         cmp     w2, #1
-        b.ne    slow_sync
+        b.ne    fast_abort
         count   {count_wfe}
         step_over
         // Under an emulator with one thread, this gives the CPU that the guest waits for a turn.
@@ -313,7 +313,7 @@ macro_rules! fast_path_macros {
     fast_call:
         lsr     w2, w0, #26
         cmp     w2, #{class_hvc}
-        b.ne    slow_sync
+        b.ne    fast_smc
         ldr     w2, [sp]
         tbnz    w2, #31, slow_sync
         count   {count_hvc}

@@ -39,6 +39,10 @@ pub fn serve_call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     match function {
         // Served here, this call needs no saved registers and none of the stack of `serve_function`.
         SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
+        // A call of the Standard Secure Service, 32-bit or 64-bit, with a function number of PSCI.
+        _ if matches!(function >> 24, 0x84 | 0xc4) && PSCI.contains(&(function & 0xffff)) => {
+            psci::serve_call(cpu, frame);
+        }
         _ => serve_function(cpu, frame, function),
     }
 }
@@ -55,10 +59,6 @@ fn serve_function(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         (None, SMCCC_ARCH_FEATURES) => {
             let known = matches!(frame.x[1] as u32, SMCCC_VERSION | SMCCC_ARCH_FEATURES);
             frame.x[0] = if known { 0 } else { abi::NOT_SUPPORTED as u64 };
-        }
-        // A call of the Standard Secure Service, 32-bit or 64-bit, with a function number of PSCI.
-        _ if matches!(function >> 24, 0x84 | 0xc4) && PSCI.contains(&(function & 0xffff)) => {
-            psci::serve_call(cpu, frame);
         }
         _ => frame.x[0] = abi::NOT_SUPPORTED as u64,
     }

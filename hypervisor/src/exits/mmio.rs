@@ -32,10 +32,48 @@ pub fn handle_exit<const VERSION2: bool>(cpu: &PerCpu, frame: &mut Frame, esr: E
         None => decode_access::<VERSION2>(cpu, frame, address, esr),
     };
     match done {
-        // A guest's EL0 may be in AArch32, where an instruction can have 16 bits (IL is 0).
-        Ok(()) => ELR_EL2.set(ELR_EL2.get() + 2 + (esr.0 & IL) / (IL / 2)),
+        Ok(()) => skip_access(esr),
         Err(why) => report_refusal(cpu, why, address, esr),
     }
+}
+
+/// Emulates an access of a register that is in the fast frame to the distributor of a GICv3. Returns `false`, before
+/// it changes anything, if the abort is not such an access.
+#[inline(always)]
+pub fn access_distributor(cpu: &PerCpu, frame: &mut Frame, esr: Esr) -> bool {
+    let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());
+    let access = Access::decode(esr).filter(|access| registers::is_fast(access.register));
+    let Some(access) = access.filter(|_| DISTRIBUTOR.contains(address)) else {
+        return false;
+    };
+    cpu.vcpu.counters.add(Counter::Mmio);
+    let emulate = |write| {
+        let (offset, size) = (address - DISTRIBUTOR.base, access.size);
+        let access = vgic::Access {
+            offset,
+            size,
+            write,
+        };
+        emulate_distributor(cpu, access)
+    };
+    if access.write {
+        let value = registers::general_register(frame, access.register);
+        emulate(Some(access.stored(value)));
+    } else {
+        let value = access.loaded(emulate(None));
+        if let Some(register) = frame.x.get_mut(access.register as usize) {
+            *register = value;
+        }
+    }
+    skip_access(esr);
+    true
+}
+
+/// Makes the guest continue after the instruction of the access. A guest's EL0 may be in AArch32, where an
+/// instruction can have 16 bits (IL is 0).
+#[inline(always)]
+fn skip_access(esr: Esr) {
+    ELR_EL2.set(ELR_EL2.get() + 2 + (esr.0 & IL) / (IL / 2));
 }
 
 /// Emulates an access that the syndrome describes; `None` if there is no device.
@@ -180,7 +218,7 @@ fn emulate_access<const VERSION2: bool>(
         return version2::emulate_access(cpu, address, size, write);
     }
     if DISTRIBUTOR.contains(address) {
-        return Some(access_distributor(cpu, access(DISTRIBUTOR.base)));
+        return Some(emulate_distributor(cpu, access(DISTRIBUTOR.base)));
     }
     let redistributors = vm().redistributors;
     if redistributors.contains(address) {
@@ -205,7 +243,7 @@ const fn is_state(offset: u64) -> bool {
 const ISENABLER0: u64 = 0x100;
 
 #[inline(always)]
-fn access_distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
+fn emulate_distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
     if is_state(access.offset) {
         vgic_cpu::publish_states(cpu);
     }

@@ -13,6 +13,12 @@ pub fn skip_instruction() {
     ELR_EL2.set(ELR_EL2.get() + 4);
 }
 
+/// Whether the fast frame has general register `register`, where 31 is zero.
+#[inline(always)]
+pub const fn is_fast(register: u32) -> bool {
+    matches!(register, 0..FAST | 31)
+}
+
 /// Returns general register `register`, where 31 is zero, if the fast frame has it.
 #[inline(always)]
 pub fn fast_register(frame: &Frame, register: u32) -> Option<u64> {

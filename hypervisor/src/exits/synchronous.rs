@@ -2,7 +2,8 @@
 //! Handles the synchronous exits: calls the handler of each.
 //!
 //! [`fast`] runs first, while x19 to x29 are still in their registers. This function handles the measured exits. For
-//! every other exit it returns [`Next::Full`], before it changes anything.
+//! every other exit it returns [`Next::Full`], before it changes anything. SMCs and accesses to the distributor need no
+//! more registers either: the vectors without time stamps call [`serve_smc`] and [`access_distributor`] at once.
 
 use aarch64_cpu::registers::{ESR_EL2, Readable};
 use abi::Counter;
@@ -64,6 +65,22 @@ pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     Next::Resume
 }
 
+/// Handles an SMC with x0 to x18 in `frame`; a call uses no other registers (DEN0028F, 2.6).
+pub extern "C" fn serve_smc(frame: &mut Frame) {
+    // The SMC is stepped over first, because a call may not return here. ELR_EL2 is the
+    // address of the trapped SMC itself, unlike after an HVC.
+    skip_instruction();
+    hvc::serve_call(PerCpu::this(), frame, Counter::Smc);
+}
+
+/// Handles a data abort with x0 to x18 in `frame`, on a machine with a GICv3: an access to the distributor.
+pub extern "C" fn access_distributor(frame: &mut Frame) -> Next {
+    match mmio::access_distributor(PerCpu::this(), frame, Esr(ESR_EL2.get())) {
+        true => Next::Resume,
+        false => Next::Full,
+    }
+}
+
 /// Like [`full`], on a machine with a GICv2.
 pub extern "C" fn full_version2(frame: &mut Frame) {
     let esr = Esr(ESR_EL2.get());
@@ -78,12 +95,7 @@ pub extern "C" fn full(frame: &mut Frame) {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
     match esr.class() {
-        esr::SMC64 => {
-            // The SMC is stepped over first, because a call may not return here. ELR_EL2 is the
-            // address of the trapped SMC itself, unlike after an HVC.
-            skip_instruction();
-            hvc::serve_call(cpu, frame, Counter::Smc);
-        }
+        esr::SMC64 => serve_smc(frame),
         esr::SYSREG => {
             let access = SystemRegister::decode(esr.iss());
             if access.encoding == ICC_SGI1R_EL1 && !access.read {

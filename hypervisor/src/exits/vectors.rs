@@ -211,6 +211,27 @@ own_undefined_failed:
     msr     sp_el0, x0
     own_failed {unexpected}, 4
 
+fast_smc:
+    cmp     w2, #{class_smc}
+    b.ne    slow_sync
+    save_four
+    save_caller_rest
+    mov     x0, sp
+    bl      {smc}
+    b       exit_resume_plain
+
+    // On a GICv2, a data abort does not come here.
+fast_abort:
+    lsr     w2, w0, #26
+    cmp     w2, #{class_abort}
+    b.ne    slow_sync
+    save_four
+    save_caller_rest
+    mov     x0, sp
+    bl      {distributor}
+    cbz     x0, exit_resume_plain
+    b       exit_full_plain
+
 slow_sync:
     save_four
     save_caller_rest
@@ -259,6 +280,10 @@ exit_resume_traced:
     "#,
     planted::vectors!(),
     fast = sym synchronous::fast::<trace::Off>,
+    smc = sym synchronous::serve_smc,
+    class_smc = const trap::esr::SMC64,
+    distributor = sym synchronous::access_distributor,
+    class_abort = const trap::esr::DATA_ABORT_LOWER,
     fast_traced = sym synchronous::fast::<trace::On>,
     fast_shared = sym synchronous::fast::<trace::Shared>,
     irq_shared = sym turn::interrupt,
