@@ -118,6 +118,8 @@ const ERRANDS: &[Errand] = &[
     Errand::new(&[Path::FloorCall], floor::cost_call),
     Errand::new(&[Path::FloorSend, Path::FloorReceive], floor::cost_sgi),
     Errand::trapping(&[Path::FloorWait], Trap::Wfi, floor::cost_wait),
+    Errand::new(&[Path::FloorRead], floor::cost_read),
+    Errand::new(&[Path::FloorStart], floor::cost_start),
 ];
 
 impl Errand {
@@ -137,7 +139,7 @@ impl Errand {
             Some("needs 2 CPUs")
         } else if (has(Path::Hypercall) || has(Path::Service)) && deliver.is_none() {
             Some("no other CPU to call")
-        } else if self.paths == [Path::FloorWait] && percpu::online().count() < 2 {
+        } else if (has(Path::FloorWait) || has(Path::FloorStart)) && percpu::online().count() < 2 {
             Some("needs 2 CPUs")
         } else if has(Path::Wfe) && !injects {
             Some("not trapped, it waits for an event")

@@ -20,8 +20,15 @@ use crate::cpu::ring::Ring;
 /// once the number is 0, it stays 0.
 static ON: AtomicU32 = AtomicU32::new(0);
 
+/// Counts another vCPU as on, before it can run, and so before it can turn itself off. The caller's vCPU is on
+/// meanwhile, so the count can't have reached zero before this.
+#[inline(always)]
+pub fn count_as_on() {
+    ON.fetch_add(1, Relaxed);
+}
+
 /// Power states of a vCPU.
-mod power {
+pub mod power {
     pub const OFF: u32 = 0;
     /// Another CPU is turning the vCPU on, and is writing its entry and context.
     pub const CLAIMED: u32 = 1;
@@ -65,9 +72,10 @@ pub struct Vcpu {
     /// Whether a timer is checked again when the guest acknowledges its interrupt; see
     /// [`crate::cpu::traps::set_recheck_timers`].
     pub recheck_timers: AtomicBool,
-    power: AtomicU32,
-    entry: AtomicU64,
-    context: AtomicU64,
+    pub power: AtomicU32,
+    pub entry: AtomicU64,
+    /// Follows the entry: an image for tests stores both at once.
+    pub context: AtomicU64,
 }
 
 // The measured exits find the fields that they need on a vCPU's first lines, and the fields that
@@ -126,9 +134,7 @@ impl Vcpu {
             .compare_exchange(power::OFF, power::CLAIMED, AcqRel, Acquire);
         match claim {
             Ok(_) => {
-                // The vCPU is counted before it can run, and so before it can turn itself off. The
-                // caller's vCPU is on meanwhile, so the count can't have reached zero before this.
-                ON.fetch_add(1, Relaxed);
+                count_as_on();
                 self.entry.store(entry, Relaxed);
                 self.context.store(context, Relaxed);
                 self.power.store(power::ON_PENDING, Release);

@@ -132,6 +132,10 @@ numbered! {
         Receive = "receive",
         /// Carries out a WFI, and then acts like `receive`.
         Wait = "wait",
+        /// Carries out a load of w1 from the distributor.
+        Read = "read",
+        /// Carries out one SMC with the arguments of CPU_ON. The target must be off.
+        Start = "start",
     }
 }
 

@@ -69,6 +69,10 @@ paths! {
     FloorReceive = "floor-receive", "floor of sgi-receive: what the architecture requires";
     /// The floor of [`Path::Wfi`].
     FloorWait = "floor-wait", "floor of wfi: what the architecture requires";
+    /// The floor of [`Path::Mmio`].
+    FloorRead = "floor-read", "floor of mmio: what the architecture requires";
+    /// The floor of [`Path::CpuOn`].
+    FloorStart = "floor-start", "floor of cpu-on: what the architecture requires";
 }
 
 /// The names that older baselines use for paths.
@@ -83,7 +87,12 @@ impl Path {
     pub const fn is_floor(self) -> bool {
         matches!(
             self,
-            Self::FloorCall | Self::FloorSend | Self::FloorReceive | Self::FloorWait
+            Self::FloorCall
+                | Self::FloorSend
+                | Self::FloorReceive
+                | Self::FloorWait
+                | Self::FloorRead
+                | Self::FloorStart
         )
     }
 
@@ -97,14 +106,17 @@ impl Path {
                 Self::FloorReceive
             }
             Self::Wfi => Self::FloorWait,
-            Self::Hypercall | Self::Service | Self::Wfe | Self::Mmio | Self::CpuOn => {
-                Self::FloorCall
-            }
+            Self::Hypercall | Self::Service | Self::Wfe => Self::FloorCall,
+            Self::Mmio => Self::FloorRead,
+            Self::CpuOn => Self::FloorStart,
             // A start has no exit with a floor, and a switch has two.
             Self::CpuStart | Self::Switch => return None,
-            Self::FloorCall | Self::FloorSend | Self::FloorReceive | Self::FloorWait => {
-                return None;
-            }
+            Self::FloorCall
+            | Self::FloorSend
+            | Self::FloorReceive
+            | Self::FloorWait
+            | Self::FloorRead
+            | Self::FloorStart => return None,
         })
     }
 

@@ -206,10 +206,16 @@ impl Doorbell {
         self.value.store(1 << (16 + number) | intid, Relaxed);
     }
 
+    /// Returns the address and the value of the store that rings.
+    #[inline(always)]
+    pub fn store(&self) -> (u64, u32) {
+        (self.address.load(Relaxed), self.value.load(Relaxed))
+    }
+
     /// Rings. The caller's stores for the other CPU have to be visible first.
     #[inline(always)]
     pub fn ring(&self) {
-        let (address, value) = (self.address.load(Relaxed), self.value.load(Relaxed));
+        let (address, value) = self.store();
         // SAFETY: `set` and `set_version2` took the address from a description that is true and
         // mapped, and the store makes one interrupt pending.
         unsafe { mmio::store_32(address, value) }

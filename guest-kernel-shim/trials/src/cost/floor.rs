@@ -3,7 +3,7 @@
 //! only what the architecture requires ([`abi::Call::Floor`]).
 //!
 //! While a CPU uses these vectors, it can make no call and no access that traps. A timer interrupt ends the use of
-//! the vectors `empty`, `send` and `wait`, and a call ends the use of the vector `receive`.
+//! all vectors but `receive`, and a call ends the use of the vector `receive`.
 
 use core::arch::asm;
 
@@ -14,13 +14,14 @@ use cost::Path;
 use wait::request::RESCHED;
 use wait::target::Target;
 
+use super::one_cpu;
 use super::pair::{self, READY, RECEIVED};
 use super::{mark_begin, mark_end, pass_count};
 use core::sync::atomic::Ordering::AcqRel;
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::wake::Waker;
-use guest_kernel_shim::{clock, hypervisor, machine, workers};
+use guest_kernel_shim::{boot, clock, hypervisor, machine, workers};
 
 /// Returns the reason not to measure the path.
 pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
@@ -93,6 +94,54 @@ pub fn cost_wait() {
     pair::reset_counts();
     workers::run_on_2nd(|| run_to_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
     pair::send_each_round(Waker::wake);
+}
+
+/// Reads GICD_IIDR, like [`super::one_cpu::cost_mmio`].
+pub fn cost_read() {
+    run_to_timer(Floor::Read, || {
+        for _ in 0..pass_count() {
+            pass_read();
+        }
+    });
+}
+
+/// Makes one pass; the vector serves a load of w1 only.
+#[inline(never)]
+fn pass_read() {
+    let register = one_cpu::iidr();
+    mark_begin::<{ Path::FloorRead as u8 }>();
+    // SAFETY: the vector makes this load return 0, and changes nothing else.
+    unsafe { asm!("ldr w1, [{0}]", in(reg) register, out("x1") _, options(nostack)) };
+    mark_end::<{ Path::FloorRead as u8 }>();
+}
+
+/// Turns the second CPU off and on again, like [`pair::cost_cpu_on`]. Each pass enters the vectors once more, since no
+/// other call is possible until they are left.
+pub fn cost_start() {
+    let target = pair::second_cpu();
+    let context = core::ptr::from_ref(target) as u64;
+    for _ in 0..pass_count() {
+        pair::turn_second_off();
+        pair::pause_for_wait();
+        pair::clean_context(context);
+        run_to_timer(Floor::Start, || {
+            pass_start(target.mpidr, boot::secondary_entry(), context);
+        });
+        pair::wait_until_started();
+    }
+}
+
+/// Makes one pass; not inlined, so that the same instructions make all passes.
+#[inline(never)]
+fn pass_start(mpidr: u64, entry: u64, context: u64) {
+    /// CPU_ON (DEN0022F.b, 5.1).
+    const CPU_ON: u64 = 0xc400_0003;
+    mark_begin::<{ Path::FloorStart as u8 }>();
+    // SAFETY: the vector changes x0 only; the other CPU, which is off, begins at the address that `boot` has for it.
+    unsafe {
+        asm!("smc #0", inout("x0") CPU_ON => _, in("x1") mpidr, in("x2") entry, in("x3") context, options(nostack));
+    }
+    mark_end::<{ Path::FloorStart as u8 }>();
 }
 
 /// Runs `work` with the vectors of `floor`, and then ends their use through a timer interrupt, because the guest can

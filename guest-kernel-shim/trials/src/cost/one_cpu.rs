@@ -96,8 +96,13 @@ pub fn cost_maintenance() {
     }
 }
 
+/// Returns the address of GICD_IIDR.
+pub fn iidr() -> *const u32 {
+    (machine::platform().gic.distributor.base + IIDR) as *const u32
+}
+
 pub fn cost_mmio() {
-    let register = (machine::platform().gic.distributor.base + IIDR) as *const u32;
+    let register = iidr();
     for _ in 0..pass_count() {
         empty_caches();
         mark_begin::<{ Path::Mmio as u8 }>();

@@ -200,9 +200,24 @@ pub fn cost_broadcast() {
     });
 }
 
-/// Turns the second CPU off and on again. The marked window begins before it is turned off, and
-/// [`super::note_started`] ends the window.
+/// Turns the second CPU off and on again.
 pub fn cost_cpu_on() {
+    let target = second_cpu();
+    let context = core::ptr::from_ref(target) as u64;
+    for _ in 0..pass_count() {
+        turn_second_off();
+        empty_caches();
+        pause_for_wait();
+        clean_context(context);
+        mark_begin::<{ Path::CpuOn as u8 }>();
+        hypervisor::cpu_on(target.mpidr, boot::secondary_entry(), context);
+        mark_end::<{ Path::CpuOn as u8 }>();
+        wait_until_started();
+    }
+}
+
+/// Turns the second CPU off. The marked window begins before that, and [`super::note_started`] ends the window.
+pub fn turn_second_off() {
     /// The value that AFFINITY_INFO returns for a CPU that is off (DEN0022F.b, 5.1.5).
     const OFF: i64 = 1;
     fn turn_off() {
@@ -210,23 +225,22 @@ pub fn cost_cpu_on() {
         mark_begin::<{ Path::CpuStart as u8 }>();
         hypervisor::cpu_off();
     }
-    for _ in 0..pass_count() {
-        let target = second_cpu();
-        let context = core::ptr::from_ref(target) as u64;
-        workers::run_on_2nd(turn_off);
-        clock::wait_for(|| !target.is_online() && hypervisor::affinity_info(target.mpidr) == OFF);
-        empty_caches();
-        pause_for_wait();
-        pages::clean(platform::Region {
-            base: context,
-            size: size_of::<PerCpu>() as u64,
-        });
-        mark_begin::<{ Path::CpuOn as u8 }>();
-        hypervisor::cpu_on(target.mpidr, boot::secondary_entry(), context);
-        mark_end::<{ Path::CpuOn as u8 }>();
-        clock::wait_for(|| target.is_online());
-        // The second CPU stopped in the middle of its task, so it gets an empty task.
-        workers::run_on_2nd(|| {});
-        workers::wait_for_second();
-    }
+    let target = second_cpu();
+    workers::run_on_2nd(turn_off);
+    clock::wait_for(|| !target.is_online() && hypervisor::affinity_info(target.mpidr) == OFF);
+}
+
+/// Cleans the started CPU's memory, which it reads with its caches off, from the caches.
+pub fn clean_context(context: u64) {
+    pages::clean(platform::Region {
+        base: context,
+        size: size_of::<PerCpu>() as u64,
+    });
+}
+
+/// Waits until the second CPU is on. It stopped in the middle of its task, so it gets an empty task.
+pub fn wait_until_started() {
+    clock::wait_for(|| second_cpu().is_online());
+    workers::run_on_2nd(|| {});
+    workers::wait_for_second();
 }

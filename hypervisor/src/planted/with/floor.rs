@@ -12,22 +12,44 @@
 //! - `receive`: an SGI is acknowledged, its priority is dropped, and it is deactivated (IHI 0069H,
 //!   4.6.2: EOImode is 1) and listed. The vector does not look for a free list register.
 //! - `wait`: a trapped WFI. The syndrome is read, ELR_EL2 moved past the instruction, WFI executed; then `receive`.
+//! - `read`: a load of w1 from the distributor, which reads as zero. The syndrome and the address have to be read, and
+//!   ELR_EL2 moved past the instruction; HPFAR_EL2 has the page, and FAR_EL2 the register (D24.2.64).
+//! - `start`: an SMC with the arguments of CPU_ON. The target is found by its affinity, gets its entry and its context,
+//!   and is then marked as turned on. The doorbell follows, after a DSB (IHI 0069H, 12.1.6). The vector does not check
+//!   that the target is off and the entry in RAM, and [`install`] has counted the target.
 //!
 //! An exception that these vectors do not serve ends their use: the CPU then uses the plain vectors again.
 
-use core::sync::atomic::AtomicBool;
+use core::mem::offset_of;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{VBAR_EL2, Writeable};
 use abi::Floor;
 
+use crate::cpu::vcpu::{self, Vcpu, power};
+use crate::machine::vm::vm;
+
 static ALLOWED: AtomicBool = AtomicBool::new(false);
+
+/// Addresses that `start` needs of a target: of its entry and its power state, and of its doorbell with the value to
+/// store there.
+type Target = [AtomicU64; 4];
+/// The targets whose affinity is only Aff0, by affinity.
+#[unsafe(no_mangle)]
+static EL2_FLOOR_TARGETS: [Target; 8] = [const { [const { AtomicU64::new(0) }; 4] }; 8];
+
+// The assembly relies on these.
+const _: () = assert!(offset_of!(Vcpu, context) == offset_of!(Vcpu, entry) + 8);
+const _: () = assert!(power::ON_PENDING == 2 && size_of::<Target>() == 1 << 5);
 
 unsafe extern "C" {
     static el2_vectors_floor_empty: [u8; 0];
     static el2_vectors_floor_send: [u8; 0];
     static el2_vectors_floor_receive: [u8; 0];
     static el2_vectors_floor_wait: [u8; 0];
+    static el2_vectors_floor_read: [u8; 0];
+    static el2_vectors_floor_start: [u8; 0];
 }
 
 /// Sets whether a vCPU may use the minimal vectors from now on.
@@ -51,9 +73,30 @@ fn install(which: u64) -> Option<()> {
         Floor::Send => &raw const el2_vectors_floor_send,
         Floor::Receive => &raw const el2_vectors_floor_receive,
         Floor::Wait => &raw const el2_vectors_floor_wait,
+        Floor::Read => &raw const el2_vectors_floor_read,
+        Floor::Start => {
+            prepare_targets();
+            &raw const el2_vectors_floor_start
+        }
     };
     VBAR_EL2.set(vectors as u64);
     Some(())
+}
+
+/// Fills the table of targets, and counts the vCPU that is about to be turned on.
+fn prepare_targets() {
+    for cpu in vm().cpus {
+        let Some(target) = EL2_FLOOR_TARGETS.get(cpu.mpidr as usize) else {
+            continue;
+        };
+        let vcpu = &cpu.vcpu;
+        let (doorbell, value) = cpu.doorbell.store();
+        let (entry, power) = (vcpu.entry.as_ptr() as u64, vcpu.power.as_ptr() as u64);
+        for (place, value) in target.iter().zip([entry, power, doorbell, value.into()]) {
+            place.store(value, Relaxed);
+        }
+    }
+    vcpu::count_as_on();
 }
 
 /// Defines the tables in assembly, as part of the block of [`crate::exits::vectors`], whose macros they use.
@@ -129,6 +172,50 @@ el2_vectors_floor_wait:
     msr     elr_el2, x0
     wfi
     floor_take
+    floor_ends 0x480
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_read
+el2_vectors_floor_read:
+    vectors_before
+    .balign 128
+    str     x0, [sp, #-16]!
+    mrs     x0, esr_el2
+    mrs     x0, hpfar_el2
+    mrs     x0, far_el2
+    mrs     x0, elr_el2
+    add     x0, x0, #4
+    msr     elr_el2, x0
+    ldr     x0, [sp], #16
+    mov     x1, #0
+    eret
+    floor_ends 0x480
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_start
+el2_vectors_floor_start:
+    vectors_before
+    .balign 128
+    stp     x1, x4, [sp, #-16]!
+    mrs     x0, esr_el2
+    mrs     x0, elr_el2
+    add     x0, x0, #4
+    msr     elr_el2, x0
+    adrp    x0, EL2_FLOOR_TARGETS
+    add     x0, x0, :lo12:EL2_FLOOR_TARGETS
+    add     x0, x0, x1, lsl #5
+    ldp     x1, x4, [x0]
+    stp     x2, x3, [x1]                    // entry and context
+    mov     w1, #2                          // ON_PENDING
+    stlr    w1, [x4]
+    ldp     x1, x4, [x0, #16]
+    dsb     ishst
+    str     w4, [x1]                        // the doorbell
+    ldp     x1, x4, [sp], #16
+    mov     x0, #0
+    eret
     floor_ends 0x480
     vectors_after
     "#

@@ -39,6 +39,15 @@ With `direct`, interrupts are delivered directly and no wait traps. A 0 there is
 Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths,
 `crates/no_std/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`), `hypervisor/src/exits/enter.rs` for `cpu-start`.
 Only `mmio` and `cpu-start` take a lock, because they access the guest's one distributor.
+
+A `floor-` row is the floor of another path: the exit with vectors that check nothing and do only what the architecture requires
+(`hypervisor/src/planted/with/floor.rs`). Three paths are handled in Rust, and have these parts above their floors:
+
+| path | parts above the floor |
+|---|---|
+| `maintenance` | x1 to x18 and x30 are saved and restored; the interrupt is recognised; EISR and ELRSR tell what to do; ICH_HCR_EL2 changes; the level falls before the deactivation (ISB); the pending word is emptied |
+| `mmio` | x1 to x18 and x30 are saved and restored, and the callee's registers; the syndrome and the address are decoded; the distributor is locked; the register is found; the value is sized for the guest's register |
+| `cpu-on` | x1 to x18 and x30 are saved and restored; the call is recognised; the target is found by any affinity; its entry is checked to be in RAM; the target is claimed and counted, since several CPUs may call; the request goes into its pending word |
 ";
 
 const COLUMNS: &str = "\
@@ -171,7 +180,7 @@ instruction. A row is the median repetition. `--save LABEL` adds a baseline to `
 | column | is |
 |---|---|
 | `x least` | the cycles as a multiple of the floor, which only an image for tests has: it is measured in a boot of its own |
-| `floor-...` | an exit to vectors that check nothing and do only what the architecture requires (`hypervisor/src/planted/with/floor.rs`, `rouse.floor`): an exception to EL2 and back (`floor-call`), or with the system registers of an SGI's sender, an SGI's receiver, a trapped WFI |
+| `floor-...` | an exit to vectors that check nothing and do only what the architecture requires (`hypervisor/src/planted/with/floor.rs`, `rouse.floor`): an exception to EL2 and back (`floor-call`), or with the system registers of an SGI's sender, an SGI's receiver, a trapped WFI, a read of the distributor, a CPU_ON |
 | `cold` | before each repetition every line of EL2's and the guest's code and data is cleaned from all caches, and the TLBs are emptied |
 | `missed` | first-level misses of EL2, code/data, in lines of 64 bytes, with cold caches; of each path the repetition with the most |
 | `second` | how many of these lines the second-level cache missed too |

@@ -89,9 +89,12 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
 /// the guest takes, if this number is fixed.
 pub fn expected_stays(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
-        Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::FloorCall => {
-            (&[Cause::Call], Some(0))
-        }
+        Path::Hypercall
+        | Path::Service
+        | Path::CpuOn
+        | Path::CpuStart
+        | Path::FloorCall
+        | Path::FloorStart => (&[Cause::Call], Some(0)),
         Path::SgiSend | Path::DoorbellSend | Path::Broadcast | Path::WfiSend | Path::FloorSend => {
             (&[Cause::Sgi], Some(0))
         }
@@ -102,7 +105,7 @@ pub fn expected_stays(path: Path) -> (&'static [Cause], Option<usize>) {
         Path::Switch => (&[Cause::Wfi, Cause::Interrupt], Some(1)),
         Path::Wfe => (&[Cause::Wfe], Some(0)),
         Path::Maintenance => (&[Cause::Interrupt], None),
-        Path::Mmio => (&[Cause::Memory], Some(0)),
+        Path::Mmio | Path::FloorRead => (&[Cause::Memory], Some(0)),
     }
 }
 
