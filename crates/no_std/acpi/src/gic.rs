@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupt controller: a GICv3 or GICv4 (5.2.12.14 to 5.2.12.18).
+//! The interrupt controller: a GICv3 or GICv4 (5.2.12.14 to 5.2.12.18), or a GICv2 ([`crate::gicv2`]).
 
 use arrayvec::ArrayVec;
 use platform::claims::{FRAME, MAX_ITS};
-use platform::{Claims, MAX_CPUS, Region};
+use platform::{Claims, Cpu, GicV2, MAX_CPUS, Region};
 
 use crate::error::Error;
+use crate::gicv2;
 use crate::madt::{GICC_MAINTENANCE, GICC_REDISTRIBUTOR, Gicc, Madt, Structure};
 use crate::view::View;
 
 /// Offsets of fields: GICD, then GICR, then GIC ITS structure.
-const GICD_BASE: usize = 8;
+pub const GICD_BASE: usize = 8;
 const GICD_VECTOR_BASE: usize = 16;
 const GICD_VERSION: usize = 20;
 const GICR_BASE: usize = 4;
@@ -25,12 +26,13 @@ const GICV4_REDISTRIBUTOR: u64 = 4 * FRAME;
 const ITS: u64 = 2 * FRAME;
 /// The maintenance interrupt according to the Base System Architecture (DEN0094C, 3.6), for
 /// firmware that leaves it out.
-const MAINTENANCE: u32 = 25;
+pub const MAINTENANCE: u32 = 25;
 
 /// The table's description of the interrupt controller, without the ranges of redistributors.
 #[derive(Debug)]
 pub struct Described {
     pub distributor: Region,
+    pub version2: Option<GicV2>,
     pub stride: Option<u64>,
     pub maintenance: u32,
     pub version: u8,
@@ -40,13 +42,19 @@ pub struct Described {
     pub its_ignored: usize,
 }
 
-/// Reads the interrupt controller; its ranges of redistributors go into `ranges`.
+/// Reads the interrupt controller of a machine with CPUs `cpus`; its ranges of redistributors go into `ranges`.
 pub fn read(
     madt: &Madt<'_>,
+    cpus: &[Cpu],
     claims: &mut Claims<'_>,
     ranges: &mut ArrayVec<Region, MAX_CPUS>,
 ) -> Result<Described, Error> {
-    let (distributor, version) = find_distributor(madt, claims)?;
+    let (gicd, version) = find_distributor(madt)?;
+    if version == 2 || version == 0 && gicv2::is_described(madt)? {
+        return gicv2::read(madt, &gicd, version, cpus, claims);
+    }
+    let base = gicd.u64(GICD_BASE)?;
+    let distributor = gicd.claim_at(GICD_BASE, Region { base, size: FRAME }, FRAME, claims)?;
     let (its, its_ignored) = translation_services(madt, claims)?;
     add_gicr_ranges(madt, claims, ranges)?;
     let per_cpu = ranges.is_empty();
@@ -65,6 +73,7 @@ pub fn read(
     let maintenance = maintenance_intid(madt)?;
     Ok(Described {
         distributor,
+        version2: None,
         stride,
         maintenance: maintenance.unwrap_or(MAINTENANCE),
         version,
@@ -75,27 +84,30 @@ pub fn read(
     })
 }
 
-/// Returns the only distributor and the GIC's version.
-fn find_distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8), Error> {
+/// Returns the only GICD structure and the GIC's version in it.
+fn find_distributor<'t>(madt: &Madt<'t>) -> Result<(View<'t>, u8), Error> {
     let mut found = None;
     for structure in madt.structures() {
         let Structure::Distributor(gicd) = structure else {
             continue;
         };
         let version = gicd.u8(GICD_VERSION)?;
-        if !matches!(version, 0 | 3 | 4) {
-            return Err(gicd.defect(GICD_VERSION, "GIC version 3, 4 or 0 (unspecified)", version));
+        if !matches!(version, 0 | 2..=4) {
+            return Err(gicd.defect(
+                GICD_VERSION,
+                "GIC version 2 to 4, or 0 (unspecified)",
+                version,
+            ));
         }
         let vector = gicd.u32(GICD_VECTOR_BASE)?;
         if vector != 0 {
             return Err(gicd.defect(GICD_VECTOR_BASE, "System Vector Base 0", vector));
         }
-        let base = gicd.u64(GICD_BASE)?;
         if found.is_some() {
+            let base = gicd.u64(GICD_BASE)?;
             return Err(gicd.defect(GICD_BASE, "a single GICD structure", base));
         }
-        let region = Region { base, size: FRAME };
-        found = Some((gicd.claim_at(GICD_BASE, region, FRAME, claims)?, version));
+        found = Some((gicd, version));
     }
     found.ok_or_else(|| madt.missing_structure("a GICD structure"))
 }
@@ -178,7 +190,7 @@ fn claim_gicc_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Resul
 
 /// Returns the maintenance interrupt, on which all enabled CPUs must agree, or `None` if their
 /// structures leave it out.
-fn maintenance_intid(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
+pub fn maintenance_intid(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
     let mut common = None;
     for cpu in madt.cpus() {
         if !cpu.is_enabled()? {

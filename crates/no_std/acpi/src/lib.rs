@@ -21,6 +21,7 @@ mod dbg2;
 mod error;
 mod fadt;
 mod gic;
+mod gicv2;
 mod gtdt;
 mod list;
 mod madt;
@@ -75,7 +76,7 @@ pub fn read<'a>(
     room.clear();
     let cpus = cpus::read(&madt, psci, room, &mut tolerated)?;
     let mut claims = Claims::new(ram.memory()?, room.end, &mut room.claimed);
-    let gic = gic::read(&madt, &mut claims, &mut room.redistributors)?;
+    let gic = gic::read(&madt, &room.cpus, &mut claims, &mut room.redistributors)?;
     let timer = gtdt::read(&found.gtdt, gic.maintenance, &mut tolerated)?;
     let mut watchdogs = Watchdogs::default();
     let wrong_watchdogs = gtdt::add_watchdogs(&found.gtdt, &mut watchdogs).err();
@@ -89,6 +90,7 @@ pub fn read<'a>(
             oem_table: found.xsdt.bytes_at(view::OEM_TABLE_ID)?,
             damaged: found.damaged,
             gic_version: gic.version,
+            version2: gic.version2.is_some(),
             redistributor_per_cpu: gic.per_cpu,
             maintenance_assumed: gic.maintenance_assumed,
             online_capable: cpus.online_capable,
@@ -108,7 +110,7 @@ pub fn read<'a>(
             reserved: ram.reserved.clone(),
             gic: Gic {
                 distributor: gic.distributor,
-                version2: None,
+                version2: gic.version2,
                 redistributors: &room.redistributors,
                 stride: gic.stride,
                 maintenance: gic.maintenance,

@@ -13,6 +13,9 @@ pub struct Gicc<'t>(pub View<'t>);
 
 /// Offsets of the GICC structure's fields.
 pub const GICC_FLAGS: usize = 12;
+pub const GICC_BASE: usize = 32;
+pub const GICC_GICV: usize = 40;
+pub const GICC_GICH: usize = 48;
 pub const GICC_MAINTENANCE: usize = 56;
 pub const GICC_REDISTRIBUTOR: usize = 60;
 pub const GICC_MPIDR: usize = 68;

@@ -45,8 +45,10 @@ pub struct Notes {
     pub oem_table: [u8; 8],
     /// Unused tables whose length or checksum is wrong.
     pub damaged: usize,
-    /// GIC version of the GICD structure: 3 or 4, or 0, which tells software to look in the GIC.
+    /// GIC version of the GICD structure: 2 to 4, or 0, which tells software to look in the GIC.
     pub gic_version: u8,
+    /// Whether the GIC is a GICv2.
+    pub version2: bool,
     /// Whether the redistributors are described per CPU (GICC) and not in ranges (GICR).
     pub redistributor_per_cpu: bool,
     /// Whether no CPU names a maintenance interrupt, so that the usual INTID is assumed.
@@ -76,10 +78,10 @@ impl fmt::Display for Notes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (oem, table) = (Text(&self.oem), Text(&self.oem_table));
         write!(f, "ACPI: {oem}/{table}, GIC v{}", self.gic_version)?;
-        let form = if self.redistributor_per_cpu {
-            "a redistributor named by each CPU"
-        } else {
-            "redistributors in ranges"
+        let form = match (self.version2, self.redistributor_per_cpu) {
+            (true, _) => "a GICv2's CPU interfaces",
+            (_, true) => "a redistributor named by each CPU",
+            _ => "redistributors in ranges",
         };
         write!(f, ", {form}, {} ITS", self.its.len() + self.its_ignored)?;
         let counted = [
@@ -142,6 +144,7 @@ mod tests {
             oem_table: *b"GRVTN003",
             damaged: 0,
             gic_version: 4,
+            version2: false,
             redistributor_per_cpu: true,
             maintenance_assumed: false,
             online_capable: 0,

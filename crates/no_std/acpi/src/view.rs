@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounded access to the bytes of a table: reads never go beyond the table.
 
-use platform::claims::FRAME;
+use platform::claims::{FRAME, PAGE};
 use platform::{Claims, Region, Unfit};
 
 use crate::Tables;
@@ -129,6 +129,7 @@ impl<'t> View<'t> {
     ) -> Result<Region, Error> {
         let expected = |unfit| match unfit {
             Unfit::Unaligned(FRAME) => "an address that is a multiple of 0x10000 and not 0",
+            Unfit::Unaligned(PAGE) => "an address that is a multiple of 0x1000 and not 0",
             Unfit::Unaligned(_) => "an address aligned to the accesses",
             Unfit::TooHigh => "registers within the physical addresses",
             Unfit::InRam => "registers outside the RAM",

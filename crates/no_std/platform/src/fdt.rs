@@ -68,7 +68,7 @@ impl<'a> Platform<'a> {
             if count > GicV2::MAX_CPUS {
                 return Err(Error::GicV2Cpus(count));
             }
-            if let Some(mpidr) = alike(&room.cpus) {
+            if let Some(mpidr) = GicV2::alike(&room.cpus) {
                 return Err(Error::GicV2Clusters(mpidr));
             }
         }
@@ -205,14 +205,6 @@ fn add_cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
     }
     room.sort();
     Ok(())
-}
-
-/// Returns the MPIDR of a CPU with the Aff1 and Aff0 of an earlier one. An SGI of a GICv2 has no
-/// affinity, and the driver finds its target by these two (`arch::gicv2`).
-fn alike(cpus: &[Cpu]) -> Option<u64> {
-    let low = |cpu: &Cpu| cpu.mpidr & 0xffff;
-    let is_alike = |n: &usize| cpus[..*n].iter().any(|cpu| low(cpu) == low(&cpus[*n]));
-    (1..cpus.len()).find(is_alike).map(|n| cpus[n].mpidr)
 }
 
 /// Whether `node` is a CPU by its name or, as in Linux, by its type.

@@ -146,8 +146,17 @@ impl GicV2 {
     /// Bytes of a CPU interface whose first page fills 64 KiB by repetition, so that it can be mapped in pages of that
     /// size: its second page follows.
     pub const REPEATED: u64 = 0x1_1000;
-    /// GICC_IIDR and GICV_IIDR (IHI 0048B, 4.4.17).
+    /// GICC_IIDR and GICV_IIDR (IHI 0048B, 4.4 and 5.5).
     const IIDR: u64 = 0xfc;
+
+    /// Returns the MPIDR of a CPU with the Aff1 and Aff0 of an earlier one. An SGI of a GICv2 has no
+    /// affinity, and the driver finds its target by these two (`arch::gicv2`).
+    #[must_use]
+    pub fn alike(cpus: &[Cpu]) -> Option<u64> {
+        let low = |cpu: &Cpu| cpu.mpidr & 0xffff;
+        let is_alike = |n: &usize| cpus[..*n].iter().any(|cpu| low(cpu) == low(&cpus[*n]));
+        (1..cpus.len()).find(is_alike).map(|n| cpus[n].mpidr)
+    }
 
     /// Returns the interfaces with the two pages of GICC and GICV one after the other. Where the first page is repeated,
     /// this is its last repetition. `read` reads a register at an address.

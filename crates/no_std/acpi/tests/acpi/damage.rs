@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests tables that end too early or contain a wrong byte.
 
+use crate::gicv2;
 use crate::tables::{
     self, FADT, GTDT, Gicc, MADT, MachineTables, Memory, RAM, RSDP, SPCR, XSDT, pair, seal, small,
 };
@@ -10,10 +11,10 @@ use platform::Room;
 /// Miri takes a thousand times as long, so it tests only one offset in 97.
 const STEP: usize = if cfg!(miri) { 97 } else { 1 };
 
-/// Returns a machine with ranges of redistributors and one with a redistributor per CPU.
-fn machines() -> [MachineTables; 2] {
+/// Returns a machine with ranges of redistributors, one with a redistributor per CPU, and one with a GICv2.
+fn machines() -> [MachineTables; 3] {
     let cpu = |n: u64| Gicc::new(n << 16, 0xb8_0014_0000 + n * 0x4_0000);
-    [small(), pair(cpu(0), cpu(1))]
+    [small(), pair(cpu(0), cpu(1)), gicv2::machine(2, &[0, 1])]
 }
 
 const TABLES: [(u64, Table); 6] = [

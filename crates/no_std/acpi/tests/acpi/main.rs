@@ -3,6 +3,7 @@
 
 mod contradictions;
 mod damage;
+mod gicv2;
 mod layouts;
 mod missing;
 mod table_contents;

@@ -177,6 +177,8 @@ pub fn spcr(interface: u8, width: u8, access: u8, address: u64) -> Vec<u8> {
 pub struct Gicc {
     pub flags: u32,
     pub parked: u64,
+    /// GICC, GICV and GICH of a GICv2.
+    pub interfaces: [u64; 3],
     pub maintenance: u32,
     pub redistributor: u64,
     pub mpidr: u64,
@@ -188,6 +190,7 @@ impl Gicc {
         Self {
             flags: 1,
             parked: 0,
+            interfaces: [0; 3],
             maintenance: 25,
             redistributor,
             mpidr,
@@ -200,13 +203,24 @@ impl Gicc {
         self
     }
 
+    /// A CPU with the interfaces of QEMU's GICv2.
+    pub const fn with_interfaces(mpidr: u64) -> Self {
+        let mut cpu = Self::new(mpidr, 0);
+        cpu.interfaces = [0x801_0000, 0x804_0000, 0x803_0000];
+        cpu
+    }
+
     pub fn bytes(&self) -> Vec<u8> {
+        let [gicc, gicv, gich] = self.interfaces.map(u64::to_le_bytes);
         bytes(
             self.length.into(),
             &[
                 (0, &[0xb, self.length]),
                 (12, &self.flags.to_le_bytes()),
                 (24, &self.parked.to_le_bytes()),
+                (32, &gicc),
+                (40, &gicv),
+                (48, &gich),
                 (56, &self.maintenance.to_le_bytes()),
                 (60, &self.redistributor.to_le_bytes()),
                 (68, &self.mpidr.to_le_bytes()),
