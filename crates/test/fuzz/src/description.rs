@@ -2,7 +2,7 @@
 //! Checks what the parsers of machine descriptions guarantee, for every source.
 
 use platform::claims::{END, FRAME};
-use platform::{Platform, Region, Uart, UartKind, carve};
+use platform::{GicV2, Platform, Region, Uart, UartKind, carve};
 
 /// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1.
 const AFFINITY: u64 = 0xff_00ff_ffff;
@@ -25,6 +25,8 @@ pub fn check(platform: &Platform<'_>) {
         is_version2 || !gic.redistributors.is_empty(),
         "no redistributor"
     );
+    let few = platform.cpus.len() <= GicV2::MAX_CPUS && GicV2::alike(platform.cpus).is_none();
+    assert!(!is_version2 || few, "more CPUs than a GICv2 tells apart");
     assert!(
         gic.stride
             .is_none_or(|stride| stride >= 0x2_0000 && stride % 0x1_0000 == 0)

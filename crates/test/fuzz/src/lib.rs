@@ -8,7 +8,7 @@
 //! - Miri, with a few inputs.
 //!
 //! [`gic`] has a model of the GIC specification; a target here and the property tests in `tests/gic` compare crate
-//! `vgic` with this model.
+//! `vgic` with this model. [`gicv2`] has the same for a GICv2.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod configuration;
 mod description;
 mod frames;
 pub mod gic;
+pub mod gicv2;
 mod payload;
 mod plans;
 mod records;
@@ -49,6 +50,8 @@ pub const TARGETS: &[Target] = &[
     target("syndrome", syndromes::syndrome),
     target("frames", frames::access),
     target("gic", steps::run),
+    target("frames-gicv2", gicv2::frames::access),
+    target("gicv2", gicv2::steps::run),
 ];
 
 const fn target(name: &'static str, run: fn(&[u8])) -> Target {

@@ -11,7 +11,7 @@ fn target(name: &str) {
     // With these numbers, a target takes seconds.
     let made = match name {
         _ if cfg!(miri) => 2,
-        "gic" => 500,
+        "gic" | "gicv2" => 500,
         "device-tree" => 10_000,
         _ => 3000,
     };
@@ -48,4 +48,6 @@ targets! {
     syndrome = "syndrome",
     frames = "frames",
     gic = "gic",
+    frames_gicv2 = "frames-gicv2",
+    gicv2 = "gicv2",
 }

@@ -20,7 +20,7 @@ const SGI_FRAME: u64 = 0x1_0000;
 /// INTIDs of the timers; each has an interrupt line and a physical interrupt with its INTID.
 pub const TIMERS: [u32; 2] = [27, 30];
 /// [`TIMERS`] as a mask.
-const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
+pub const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
 
 /// A CPU's physical interrupts for the guest's timers, a bit each. EL2 takes them, and list registers end them, like on
 /// hardware.
@@ -29,7 +29,32 @@ pub struct Physical {
     /// Interrupts whose interrupt line is high.
     pub lines: u32,
     enabled: u32,
-    active: u32,
+    /// Interrupts that EL2 has taken and nobody has ended.
+    pub active: u32,
+}
+
+impl Physical {
+    /// Enables the interrupts in `on`, and disables the ones in `off`.
+    pub fn enable(&mut self, on: u32, off: u32) {
+        self.enabled = self.enabled & !off | on;
+    }
+
+    /// Ends an interrupt.
+    ///
+    /// # Panics
+    /// Panics if the interrupt is not active: ending an interrupt that was not taken is UNPREDICTABLE (IHI 0069H, 12.2,
+    /// ICC_CTLR_EL1).
+    pub fn deactivate(&mut self, intid: u32) {
+        assert!(self.active >> intid & 1 != 0, "{intid} is active");
+        self.active &= !(1 << intid);
+    }
+
+    /// Takes the interrupts that are signalled, which become active.
+    pub fn take_signalled(&mut self) -> u32 {
+        let signalled = self.lines & self.enabled & !self.active;
+        self.active |= signalled;
+        signalled
+    }
 }
 
 /// The part of the machine that belongs to one vCPU.
@@ -103,19 +128,15 @@ impl vgic::Interface for Hardware<'_> {
     }
 
     fn enable(&mut self, on: u32, off: u32) {
-        self.physical.enabled = self.physical.enabled & !off | on;
+        self.physical.enable(on, off);
     }
 
     fn clear_active(&mut self, intids: u32) {
         self.physical.active &= !intids;
     }
 
-    /// # Panics
-    /// Panics if the interrupt is not active: ending an interrupt that was not taken is UNPREDICTABLE (IHI 0069H, 12.2,
-    /// ICC_CTLR_EL1).
     fn deactivate(&mut self, intid: u32) {
-        assert!(self.physical.active >> intid & 1 != 0, "{intid} is active");
-        self.physical.active &= !(1 << intid);
+        self.physical.deactivate(intid);
     }
 
     fn active(&self) -> u32 {
@@ -259,9 +280,7 @@ impl Machine {
     /// Takes every physical interrupt of the timers that is signalled.
     pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
-            let physical = &mut self.cpus[cpu].physical;
-            let signalled = physical.lines & physical.enabled & !physical.active;
-            physical.active |= signalled;
+            let signalled = self.cpus[cpu].physical.take_signalled();
             let mut delivery = self.delivery(cpu);
             for intid in vgic::ones(signalled.into()) {
                 if !delivery.arrive(intid) {
