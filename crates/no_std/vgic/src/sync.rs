@@ -3,9 +3,9 @@
 //! in the unit tests.
 
 #[cfg(any(not(loom), test))]
-pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+pub use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(all(loom, not(test)))]
-pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 #[cfg(any(not(loom), test))]
 pub use spin::mutex::SpinMutex as Mutex;

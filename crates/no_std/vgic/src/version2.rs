@@ -13,8 +13,7 @@ mod interface;
 
 pub use frame::{Changed, Frame};
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use crate::bits::{is_aligned_part, ones};
 use crate::delivery::{Delivery, Interface, Shared};
@@ -22,6 +21,8 @@ use crate::distributor::SPIS;
 use crate::list::List;
 use crate::lr::{Bank, ListRegister};
 use crate::private::Private;
+use crate::sync::AtomicU8;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::{Access, PRIVATE};
 
 /// The bit of a priority that is the group: set for Group 1.

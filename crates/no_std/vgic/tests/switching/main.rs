@@ -17,6 +17,8 @@
 //! the next step as one step. Executions have at most [`PREEMPTIONS`] preemptions. Loom itself explores no load
 //! buffering, and orders accesses of a device like those of one word.
 //!
+//! [`version2`] models two vCPUs with a GICv2.
+//!
 //! # Mutants
 //!
 //! [`mutants`] has the switch with one rule broken at a time. For each mutant, loom must find an execution that
@@ -25,6 +27,8 @@
 
 mod machine;
 mod mutants;
+mod version2;
+mod version2_hardware;
 
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -137,7 +141,12 @@ fn two_writers() {
 /// none in which the real switch fails.
 fn caught<Wrong: Protocol>(scenario: Scenario, how: &str) {
     check::<Switch>(scenario);
-    let Err(panic) = catch_unwind(|| check::<Wrong>(scenario)) else {
+    caught_by(catch_unwind(|| check::<Wrong>(scenario)), how);
+}
+
+/// Asserts that a check of a mutant failed with `how`.
+fn caught_by(found: std::thread::Result<()>, how: &str) {
+    let Err(panic) = found else {
         panic!("the model does not see this mutant");
     };
     let message = match panic.downcast::<String>() {
