@@ -20,7 +20,7 @@ use crate::cpu::percpu::PerCpu;
 /// The SGI that is the doorbell. A guest's SGIs from this one on come as requests: those from 8 on may
 /// belong to the secure world.
 pub const DOORBELL: u32 = 7;
-/// GICD_SGIR: the INTID.
+/// GICD_SGIR (IHI 0048B, 4.3.15): the INTID.
 const SGI_INTID: u64 = 0xf;
 /// ICH_HCR_EL2: En (0), TC (10) and TALL1 (12).
 const ENABLE: u64 = 1 << 0;

@@ -7,7 +7,7 @@
 //! the physical register, since a vCPU's interface has the number of its CPU's.
 //!
 //! A list register takes the value of GICC_IAR as it is read: GICH_LR has the INTID and the SGI's sender in the same
-//! bits (IHI 0048B, GICC_IAR and GICH_LR). No barrier is needed: the registers are Device-nGnRE, so one device gets
+//! bits (IHI 0048B, 4.4.4 and 5.3.8). No barrier is needed: the registers are Device-nGnRE, so one device gets
 //! its accesses in order (DDI 0487K.a, B2.8); the guest is interrupted whenever the list register is written.
 
 use crate::machine::vm::DISTRIBUTOR;

@@ -2,7 +2,7 @@
 //! The registers of a GICv3's CPU interfaces, on a GICv2: EL2's own interface (GICC) and its control
 //! of the guest's (GICH; IHI 0048B, chapters 4 and 5). Values have GICv3's format.
 
-/// Bits of GICH_LR: HW (31), Grp1 (30), State (29:28), Priority (27:23), PhysicalID (19:10), VirtualID
+/// Bits of GICH_LR (5.3.8): HW (31), Grp1 (30), State (29:28), Priority (27:23), PhysicalID (19:10), VirtualID
 /// (9:0). Without HW, PhysicalID has EOI (19) and an SGI's sender, CPUID (12:10).
 #[cfg(any(test, target_arch = "aarch64"))]
 const fn to_gich(value: u64) -> u32 {
@@ -76,7 +76,7 @@ mod access {
     const GICC_RPR: u64 = 0x14;
     const GICC_APR: u64 = 0xd0;
     const GICC_DIR: u64 = 0x1000;
-    /// GICC_CTLR: the enable of this level's group (0), and EOImode (9) of this level.
+    /// GICC_CTLR (4.4.1): the enable of this level's group (0), and EOImode (9) of this level.
     const ENABLE: u32 = 1 << 0;
     const SPLIT: u32 = 1 << 9;
 
@@ -87,7 +87,7 @@ mod access {
     const GICH_ELRSR0: u64 = 0x30;
     const GICH_APR: u64 = 0xf0;
     const GICH_LR: u64 = 0x100;
-    /// GICH_HCR: everything but EOICount.
+    /// GICH_HCR (5.3.1): everything but EOICount.
     const HCR: u64 = 0xff;
     /// The most list registers that are used, as a GICv3 has at most (ListRegs, one less).
     const MOST: u64 = 15;

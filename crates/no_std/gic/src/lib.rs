@@ -161,7 +161,7 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
 }
 
 /// Whether there are two security states. If so, Non-secure software sees shifted priorities (IHI
-/// 0069H, 4.8.1). A GICv2 also shifts the mask (IHI 0048B, GICC_PMR), so this returns false there.
+/// 0069H, 4.8.1). A GICv2 also shifts the mask (IHI 0048B, 4.4.2), so this returns false there.
 ///
 /// # Safety
 /// See [`identify`].
@@ -199,7 +199,7 @@ impl Doorbell {
     }
 
     /// Makes SGI `intid` the doorbell of a CPU with a GICv2, where no CPU can write the registers of
-    /// another one's PPIs, which are banked (IHI 0048B, GICD_ISPENDR). The CPU has interface `number`.
+    /// another one's PPIs, which are banked (IHI 0048B, 4.3.7). The CPU has interface `number`.
     pub fn set_version2(&self, gic: &Gic<'_>, number: u32, intid: u32) {
         let register = gic.distributor.base + version2::GICD_SGIR;
         self.address.store(register, Relaxed);

@@ -16,7 +16,7 @@ const ICPENDR: u64 = 0x280;
 const ISACTIVER: u64 = 0x300;
 /// GICD_IPRIORITYR: a byte per INTID.
 const IPRIORITYR: u64 = 0x400;
-/// GICD_ITARGETSR of a GICv2: a byte per INTID, with a bit for each CPU interface.
+/// GICD_ITARGETSR of a GICv2 (IHI 0048B, 4.3.12): a byte per INTID, with a bit for each CPU interface.
 const ITARGETSR: u64 = 0x800;
 /// GICD_IROUTER: a doubleword per INTID.
 const IROUTER: u64 = 0x6000;

@@ -13,7 +13,7 @@ use platform::GicV2;
 use crate::Error;
 use crate::mmio::{load_32, store_8, store_32};
 
-/// GICD_TYPER.ITLinesNumber (4:0): the number of 32-INTID registers after the first.
+/// GICD_TYPER.ITLinesNumber (4.3.2; bits 4:0): the number of 32-INTID registers after the first.
 const GICD_TYPER: u64 = 0x004;
 /// Registers with a bit per INTID: GICD_IGROUPR, ICENABLER, ICPENDR, ICACTIVER.
 const GICD_IGROUPR: u64 = 0x080;
@@ -42,10 +42,10 @@ const GICC_EOIR: u64 = 0x010;
 const GICC_APR: u64 = 0x0d0;
 /// The first of the registers GICC_NSAPR0 to GICC_NSAPR3.
 const GICC_NSAPR: u64 = 0x0e0;
-/// GICC_CTLR bits 8:5: firmware's choice whether interrupts bypass the interface while it is off.
+/// GICC_CTLR (4.4.1) bits 8:5: firmware's choice whether interrupts bypass the interface while it is off.
 pub(crate) const BYPASS: u32 = 0xf << 5;
 
-/// An acknowledged interrupt: the value of GICC_IAR, with an SGI's sender, as GICC_EOIR needs it.
+/// An acknowledged interrupt: the value of GICC_IAR (4.4.4), with an SGI's sender, as GICC_EOIR needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged(u32);
 

@@ -54,7 +54,7 @@ impl ListRegister {
     }
 
     /// Sets the CPU interface that sent an SGI of a GICv2, where GICH_LR has its CPUID (IHI 0048B,
-    /// GICH_LR): in the physical INTID.
+    /// 5.3.8): in the physical INTID.
     #[must_use]
     pub const fn with_sender(self, sender: u32) -> Self {
         Self(self.0 | (sender as u64) << 32)

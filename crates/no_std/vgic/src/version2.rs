@@ -33,9 +33,9 @@ const PRIORITY: u8 = 0xf8;
 const SGIS: u32 = 16;
 /// Bits of the registers of INTIDs 0 to 31 that are SGIs.
 const SGI_BITS: u64 = 0xffff;
-/// GICD_SGIR.
+/// GICD_SGIR (4.3.15).
 pub const GICD_SGIR: u64 = 0xf00;
-/// GICD_CPENDSGIR and GICD_SPENDSGIR: a byte for each SGI, with a bit for each sender.
+/// GICD_CPENDSGIR (4.3.16) and GICD_SPENDSGIR (4.3.17): a byte for each SGI, with a bit for each sender.
 pub const SENDERS: core::ops::Range<u64> = 0xf10..0xf30;
 const SPENDSGIR: u64 = 0xf20;
 
@@ -53,11 +53,11 @@ pub struct PrivateState {
 /// The state of a distributor that only a GICv2 has.
 #[derive(Clone, Debug)]
 pub struct SharedState {
-    /// GICD_CTLR: EnableGrp0 (0), EnableGrp1 (1).
+    /// GICD_CTLR (4.3.1): EnableGrp0 (0), EnableGrp1 (1).
     control: u8,
     /// Enables as the guest wrote them, forwarded or not.
     wanted: u64,
-    /// GICD_ITARGETSR.
+    /// GICD_ITARGETSR (4.3.12).
     targets: [u8; SPIS],
 }
 

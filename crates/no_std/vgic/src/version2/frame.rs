@@ -62,10 +62,10 @@ impl Frame<'_> {
         let word = |value: u64| if access.size == 4 { value } else { 0 };
         match access.offset {
             0x000 => word(self.distributor.version2.control.into()),
-            // GICD_TYPER: ITLinesNumber (4:0) and CPUNumber (7:5), one less than the interfaces.
+            // GICD_TYPER (4.3.2): ITLinesNumber (4:0) and CPUNumber (7:5), one less than the interfaces.
             0x004 => word((SPIS as u64 / 32) | u64::from(self.last_interface()) << 5),
             0x008 => word(crate::IIDR),
-            // GICD_PIDR2, which IHI 0048B calls ICPIDR2 : version 2 of the architecture.
+            // GICD_PIDR2, which IHI 0048B calls ICPIDR2 (4.3.18): version 2 of the architecture.
             0xfe8 => word(0x2b),
             0x080..0x08c => word(self.groups(access.offset)),
             0x100..0x200 => word(self.enables(access.offset)),
@@ -172,7 +172,7 @@ impl Frame<'_> {
         }
     }
 
-    /// GICD_IGROUPR at `offset`.
+    /// GICD_IGROUPR (4.3.4) at `offset`.
     fn groups(&self, offset: u64) -> u64 {
         let first = 8 * (offset % 0x80);
         (0..32).fold(0, |bits, n| {
@@ -188,7 +188,7 @@ impl Frame<'_> {
         }
     }
 
-    /// GICD_ISENABLER or GICD_ICENABLER at `offset`.
+    /// GICD_ISENABLER (4.3.5) or GICD_ICENABLER (4.3.6) at `offset`.
     fn enables(&self, offset: u64) -> u64 {
         match offset % 0x80 / 4 {
             0 => self.private.version2.wanted.load(Acquire).into(),
@@ -224,7 +224,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Routes an SPI to the first of its targets. The others need not get it (the 1-N model, GICD_ITARGETSR).
+    /// Routes an SPI to the first of its targets. The others need not get it (the 1-N model; 4.3.12).
     fn set_targets(&mut self, intid: u64, targets: u8) {
         let Some(n) = intid.checked_sub(PRIVATE.into()) else {
             return;

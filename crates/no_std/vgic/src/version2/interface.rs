@@ -16,12 +16,12 @@ const OTHER_GROUP: u32 = 1022;
 /// Running priority of a CPU that handles nothing.
 const IDLE: u8 = 0xff;
 
-/// GICV_CTLR and GICH_VMCR: EnableGrp0 (0), EnableGrp1 (1), AckCtl (2), FIQEn (3), CBPR (4), EOImode (9).
+/// GICV_CTLR, as GICC_CTLR (4.4.1), and GICH_VMCR: EnableGrp0 (0), EnableGrp1 (1), AckCtl (2), FIQEn (3), CBPR (4), EOImode (9).
 const CONTROL: u64 = 0x21f;
 const ACK_CTL: u64 = 1 << 2;
 const COMMON: u64 = 1 << 4;
 const SPLIT: u64 = 1 << 9;
-/// GICH_VMCR: VMABP (20:18), VMBP (23:21), VMPriMask (31:27).
+/// GICH_VMCR (5.3.3): VMABP (20:18), VMBP (23:21), VMPriMask (31:27).
 const ALIASED_POINT: u32 = 18;
 const POINT: u32 = 21;
 const MASK: u32 = 24;
@@ -97,7 +97,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
             (true, By::Plain) if settings & ACK_CTL == 0 => (None, OTHER_GROUP),
             (false, By::Aliased) => (None, NONE),
             _ => {
-                // Only an SGI has a sender (IHI 0048B, GICC_IAR); in its place, a timer's interrupt has the physical INTID.
+                // Only an SGI has a sender (4.4.4); in its place, a timer's interrupt has the physical INTID.
                 let sender = match one.intid() {
                     0..SGIS => one.sender(),
                     _ => 0,
@@ -146,7 +146,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// The bits of a priority that decide whether it preempts (GICC_BPR).
+    /// The bits of a priority that decide whether it preempts (GICC_BPR, 4.4.3).
     fn preemption_mask(&self, group1: bool) -> u8 {
         let settings = self.interface.settings();
         let point = match group1 && settings & COMMON == 0 {
