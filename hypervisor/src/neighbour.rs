@@ -14,6 +14,7 @@
 //! | [`world`] | exchanges the registers of the CPU |
 //! | [`switch`] | exchanges the general registers: the way to the neighbour and back |
 //! | [`turn`] | when the neighbour has a turn, and for how long |
+//! | [`stage1`] | emulates the stage-1 registers of a neighbour whose stage 1 is off |
 //! | [`trapped`] | handles forbidden accesses of the neighbour |
 //!
 //! Without a neighbour, none of this is executed: a CPU takes other vectors once it has a neighbour
@@ -21,6 +22,7 @@
 
 pub mod place;
 pub mod program;
+pub mod stage1;
 pub mod switch;
 pub mod trapped;
 pub mod turn;

@@ -28,7 +28,8 @@ macro_rules! registers {
             $(
                 let value = values.next().expect("as many as there are names");
                 // SAFETY: interrupts are masked and no exception occurs, so nothing uses the register until it is
-                // restored. Neither memory nor any translation that running code uses depends on the register.
+                // restored. Neither memory nor any translation that running code uses depends on the register, or
+                // [`BITS`] has no bit of it, so that it gets the value that it has.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*
         }
@@ -59,6 +60,14 @@ registers! {
     "ICC_BPR1_EL1" "S3_0_C12_C12_3" 0x7,
     "PMUSERENR_EL0" "pmuserenr_el0" 0x5,
     "PMCNTENSET_EL0" "pmcntenset_el0" 0x0,
+    "SCTLR_EL1" "sctlr_el1" 0x0,
+    "TCR_EL1" "tcr_el1" 0x0,
+    "TTBR0_EL1" "ttbr0_el1" 0x0,
+    "TTBR1_EL1" "ttbr1_el1" 0x0,
+    "MAIR_EL1" "mair_el1" 0x0,
+    "CPACR_EL1" "cpacr_el1" 0x0,
+    "VBAR_EL1" "vbar_el1" 0x0,
+    "TPIDR_EL1" "tpidr_el1" 0x0,
 }
 
 /// Gives a value to registers that no other code here ever sets: they are UNKNOWN after a reset

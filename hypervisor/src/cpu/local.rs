@@ -31,6 +31,21 @@ impl<T> Local<T> {
         Self(UnsafeCell::new(value))
     }
 
+    /// Returns the value, like [`Self::with`], for code that has to be part of its caller.
+    ///
+    /// # Safety
+    /// The caller must run on the CPU that the value belongs to, and no other reference to the value may exist while the
+    /// returned one is used.
+    #[inline(always)]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the caller promises that there is no other reference"
+    )]
+    pub unsafe fn here(&self) -> &mut T {
+        // SAFETY: the caller promises that no other reference exists.
+        unsafe { &mut *self.0.get() }
+    }
+
     /// Runs `use_it` on the value.
     ///
     /// # Safety

@@ -33,6 +33,8 @@ arch::symbol_addresses! {
 const FOR_EVER: u64 = 1 << 63;
 /// CPTR_EL2.TFP: floating point traps.
 pub const TRAP_FP: u64 = 1 << 10;
+/// CPTR_EL2.TCPAC: CPACR_EL1 traps.
+pub const TRAP_CPACR: u64 = 1 << 31;
 
 /// AMO: EL2 takes SErrors. Apart from the guest, their causes may be stores of EL2 that complete
 /// late, memory errors, or firmware's leftovers. Without AMO, a pending SError would end each WFI
@@ -47,9 +49,12 @@ pub const HCR_INJECT: u64 = 1 << 3 | 1 << 4 | HCR_ERRORS;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
 
-/// HCR_EL2 while a neighbour runs: as for a guest whose interrupts EL2 takes and whose waits trap,
+/// HCR_EL2 while a neighbour runs whose stage 1 is on: as for a guest whose interrupts EL2 takes and whose waits trap,
 /// without the pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT).
 pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | HCR_TWI | HCR_TWE;
+/// The bits of HCR_EL2 that stand in for the stage-1 registers of a neighbour whose stage 1 is off: DC (12) makes its
+/// memory cacheable, and TID2 (17), TVM (26) and TRVM (30) trap its accesses to these registers.
+pub const HCR_STAGE1_OFF: u64 = 1 << 12 | 1 << 17 | 1 << 26 | 1 << 30;
 /// TWEDEn, with TWEDEL 0: on a PE with FEAT_TWED, a WFE waits 2^8 cycles before it traps, so that a
 /// WFE that is about to end by itself causes no exit.
 const HCR_TWED: u64 = 1 << 59;

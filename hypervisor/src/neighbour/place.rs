@@ -4,9 +4,10 @@
 //! | IPA | what |
 //! |---|---|
 //! | `0x0000` | the neighbour's program ([`super::program`]) |
-//! | `0x1000` | its stage-1 table: one block of 1 GiB, mapped at the same addresses |
-//! | `0x2000` | the words of its counts |
-//! | `0x3000` | the memory that it works through |
+//! | `0x1000` | its vectors |
+//! | `0x2000` | a stage-1 table, for a program that turns stage 1 on: one block of 1 GiB, mapped at the same addresses |
+//! | `0x3000` | the words of its counts |
+//! | `0x4000` | the memory that it works through |
 
 use pages::{PAGE, Pool};
 use platform::Region;
@@ -16,12 +17,14 @@ use crate::machine::memory::GuestMap;
 
 /// Offset of the neighbour's program.
 pub const CODE: u64 = 0;
+/// Offset of the vectors of the neighbour's program.
+pub const VECTORS: u64 = PAGE;
 /// Offset of the neighbour's stage-1 table.
-pub const TABLE: u64 = PAGE;
+pub const TABLE: u64 = 2 * PAGE;
 /// Offset of the words of the neighbour's counts.
-pub const COUNTS: u64 = 2 * PAGE;
+pub const COUNTS: u64 = 3 * PAGE;
 /// Offset of the memory that the neighbour works through.
-pub const BUFFER: u64 = 3 * PAGE;
+pub const BUFFER: u64 = 4 * PAGE;
 
 /// VMID of every neighbour. Each CPU has one neighbour, with a map of its own: without
 /// VTTBR_EL2.CnP, TLB entries of one CPU are not used by another (DDI 0487K.a, D8.17.3).

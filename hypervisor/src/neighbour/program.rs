@@ -7,13 +7,18 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use aarch64_cpu::registers::{CPTR_EL2, ID_AA64MMFR0_EL1, MDCR_EL2, Readable};
 use abi::Neighbour;
-use arch::el1::{El1, Fp};
+use arch::el1::{self, Auxiliary, Effective, Fp, Stage1, Untrapped};
+use arch::el2::{Changing, Fixed};
 use arch::insn;
 use platform::Region;
 
-use crate::cpu::tenant::{General, Tenant};
-use crate::neighbour::place::{BUFFER, CODE, COUNTS, TABLE, memory_word};
+use crate::cpu::tenant::{General, Registers, Tenant, more};
+use crate::cpu::traps::{HCR_NEIGHBOUR, HCR_STAGE1_OFF, TRAP_CPACR, TRAP_FP};
+use crate::machine::machine;
+use crate::neighbour::place::{BUFFER, CODE, COUNTS, TABLE, VECTORS, memory_word};
+use crate::neighbour::{switch, world};
 use crate::planted;
 
 core::arch::global_asm!(
@@ -93,26 +98,26 @@ arch::symbol_addresses! {
     cache_end = el2_program_cache_end;
 }
 
-/// Address of the program's vectors.
-const VECTORS: u64 = CODE + 0x800;
 /// Address of the word that counts units.
 pub const DONE: u64 = COUNTS;
 /// Address of the word that counts unexpected changes.
 pub const DAMAGED: u64 = COUNTS + 8;
 
-/// SCTLR_EL1: the RES1 bits, and M, C, I.
-const SCTLR: u64 = 0x30d0_0800 | 1 | 1 << 2 | 1 << 12;
-/// TCR_EL1: 39 bits from TTBR0 (T0SZ 25), inner-shareable write-back walks, 4 KiB; nothing from TTBR1
-/// (EPD1); physical addresses of 39 bits are within IPS 2 (40 bits).
-const TCR: u64 = 25 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | 2 << 32;
-/// MAIR_EL1: index 0 Normal write-back.
-const MAIR: u64 = 0xff;
+/// SCTLR_EL1 at the begin: the RES1 bits. Stage 1 is off.
+const SCTLR: u64 = 0x30d0_0800;
 /// Descriptor of a block: valid, index 0, EL1 only, inner shareable, accessed.
 const BLOCK: u64 = 1 | 3 << 8 | 1 << 10;
 /// CPACR_EL1.FPEN: floating point does not trap to EL1.
 const CPACR: u64 = 3 << 20;
 /// EL1 with SP_EL1, all exceptions masked.
 const PSTATE: u64 = 0x3c5;
+
+/// MDCR_EL2: TPMCR (5), TPM (6), TDA (9).
+const TRAP_COUNTERS_AND_DEBUG: u64 = 1 << 5 | 1 << 6 | 1 << 9;
+/// CNTHCTL_EL2.EL1TVT, with FEAT_ECV.
+const TRAP_VIRTUAL_TIMER: u64 = 1 << 13;
+/// ICH_HCR_EL2: TC (10), TALL0 (11), TALL1 (12), and not En (0).
+const NO_INTERFACE: u64 = 1 << 10 | 1 << 11 | 1 << 12;
 
 /// Makes the neighbour begin the program that `does` names; `None` if the neighbour's memory is too
 /// small for the program, or this image has no such program.
@@ -138,24 +143,67 @@ pub fn begin_program(tenant: &Tenant, does: Neighbour) -> Option<()> {
     general.x[0] = COUNTS;
     general.x[2] = BUFFER;
     general.x[3] = end;
-    let el1 = El1 {
-        sctlr: SCTLR,
-        cpacr: CPACR,
-        ttbr0: TABLE,
-        tcr: TCR,
-        mair: MAIR,
-        ..El1::zero()
-    };
     // SAFETY: the state is this CPU's own, and its neighbour does not run.
     unsafe {
         tenant.worlds.with(|worlds| {
             worlds.general = general;
-            worlds.own = el1;
+            worlds.own = first_registers(tenant.stage2.0);
+            worlds.vcpu.map = machine().stage2.0;
+            worlds.vcpu.fixed.save();
+            worlds.more = registers_of_cpu();
+            worlds.own_auxiliary = Auxiliary::zero();
+            worlds.own_stage1 = Stage1::zero();
             worlds.own_fp = Fp::zero();
-            worlds.own_errors = 0;
         });
     }
     Some(())
+}
+
+/// Returns the registers with which a neighbour begins whose map is `map`. The vCPU's CPTR_EL2 and MDCR_EL2, which never
+/// change, must be in the CPU.
+fn first_registers(map: u64) -> Registers {
+    Registers {
+        untrapped: Untrapped::zero(),
+        effective: Effective {
+            sctlr: SCTLR,
+            cpacr: CPACR,
+            ..Effective::zero()
+        },
+        changing: Changing {
+            hcr: HCR_NEIGHBOUR | HCR_STAGE1_OFF,
+            vectors: switch::vectors_of_turn(),
+            counters: virtual_timer_traps(),
+            interface: NO_INTERFACE,
+        },
+        fixed: Fixed {
+            cptr: CPTR_EL2.get() | TRAP_FP | TRAP_CPACR,
+            mdcr: MDCR_EL2.get() | TRAP_COUNTERS_AND_DEBUG,
+        },
+        map,
+        errors: 0,
+    }
+}
+
+/// Returns those of the registers in [`more`] that this CPU has.
+fn registers_of_cpu() -> u64 {
+    [
+        (more::PMU, world::has_pmu()),
+        (more::ERRORS, el1::has_ras()),
+        (more::AUXILIARY, el1::has_auxiliary()),
+        (more::TIMER, virtual_timer_traps() == 0),
+    ]
+    .iter()
+    .map(|&(bit, is_there)| if is_there { bit } else { 0 })
+    .sum()
+}
+
+/// Returns the bits of CNTHCTL_EL2 that trap the virtual timer of EL1, where it can trap (ID_AA64MMFR0_EL1.ECV). The
+/// physical timer and counter trap because EL1PCTEN and EL1PCEN are 0.
+fn virtual_timer_traps() -> u64 {
+    match ID_AA64MMFR0_EL1.get() >> 60 {
+        0 => 0,
+        _ => TRAP_VIRTUAL_TIMER,
+    }
 }
 
 /// Copies instructions from this image's constants to `to`.
@@ -176,7 +224,8 @@ fn finish_program(tenant: &Tenant) {
         size: TABLE - CODE,
     });
     insn::ic_ialluis();
+    // The previous program's stage 1 may have been on, with tables of its own.
+    insn::tlbi_alle1();
     insn::dsb_ish();
-    // TLB entries of the previous program stay valid, because map and table are the same.
     insn::isb();
 }

@@ -3,13 +3,11 @@
 //! takes an exception to EL2.
 //!
 //! The caller of that function changes the registers of EL2 and EL1. This module switches the general registers,
-//! which only assembly can change: it saves the caller's callee-saved registers (AAPCS64 2024Q3, 6.1.1) on the stack,
-//! and loads the neighbour's registers from its [`General`], where the vectors for a running neighbour store them
-//! again.
+//! which only assembly can change: it loads the neighbour's registers from its [`General`], where the vectors for a
+//! running neighbour store them again. Of the caller's registers, the assembly keeps those that inline assembly must not
+//! change; the caller keeps the others, each once.
 
 use core::mem::offset_of;
-
-use aarch64_cpu::registers::{VBAR_EL2, Writeable};
 
 use crate::cpu::tenant::General;
 
@@ -24,8 +22,8 @@ pub enum Back {
 }
 
 unsafe extern "C" {
-    /// Runs the neighbour.
-    fn el2_to_neighbour(general: *mut General) -> Back;
+    /// Runs the neighbour whose [`General`] is in x0. Keeps only x19, x29, x30 and SP.
+    fn el2_to_neighbour();
 }
 
 arch::symbol_addresses! {
@@ -38,13 +36,8 @@ core::arch::global_asm!(
     .section .text.neighbour, "ax"
     .global el2_to_neighbour
 el2_to_neighbour:
-    stp     x29, x30, [sp, #-112]!
-    stp     x19, x20, [sp, #16]
-    stp     x21, x22, [sp, #32]
-    stp     x23, x24, [sp, #48]
-    stp     x25, x26, [sp, #64]
-    stp     x27, x28, [sp, #80]
-    str     x0, [sp, #96]
+    stp     x29, x30, [sp, #-32]!
+    stp     x19, x0, [sp, #16]
     ldp     x1, x2, [x0, #{pc}]
     msr     elr_el2, x1
     msr     spsr_el2, x2
@@ -70,7 +63,7 @@ el2_to_neighbour:
     // that `el2_to_neighbour` saved; x1 is the cause that ended the turn.
     .global el2_from_neighbour
 el2_from_neighbour:
-    ldr     x0, [sp, #16 + 96]
+    ldr     x0, [sp, #16 + 24]
     stp     x2, x3, [x0, #16]
     stp     x4, x5, [x0, #32]
     stp     x6, x7, [x0, #48]
@@ -92,12 +85,8 @@ el2_from_neighbour:
     mrs     x3, spsr_el2
     stp     x2, x3, [x0, #{pc}]
     mov     x0, x1
-    ldp     x19, x20, [sp, #16]
-    ldp     x21, x22, [sp, #32]
-    ldp     x23, x24, [sp, #48]
-    ldp     x25, x26, [sp, #64]
-    ldp     x27, x28, [sp, #80]
-    ldp     x29, x30, [sp], #112
+    ldr     x19, [sp, #16]
+    ldp     x29, x30, [sp], #32
     ret
     "#,
     pc = const offset_of!(General, pc),
@@ -106,11 +95,9 @@ el2_from_neighbour:
 const _: () = assert!(offset_of!(General, pstate) == offset_of!(General, pc) + 8);
 const _: () = assert!(offset_of!(General, x) == 0);
 
-/// Makes an exception of the neighbour return to the caller of [`run_neighbour`], from the next
-/// context synchronization event on.
-#[inline(always)]
-pub fn set_vectors() {
-    VBAR_EL2.set(vectors());
+/// Returns the value of VBAR_EL2 with which an exception of the neighbour returns to the caller of [`run_neighbour`].
+pub fn vectors_of_turn() -> u64 {
+    vectors()
 }
 
 /// Runs the neighbour until it takes an exception.
@@ -120,6 +107,23 @@ pub fn set_vectors() {
 /// EL1.
 #[inline(always)]
 pub unsafe fn run_neighbour(general: *mut General) -> Back {
-    // SAFETY: as the caller promises. The assembly restores those registers of this function that it changes.
-    unsafe { el2_to_neighbour(general) }
+    let back: u64;
+    // SAFETY: the caller promises that what runs until the next exception is the neighbour. `el2_to_neighbour` returns
+    // with this stack pointer, x19 and x29; every other general register is an output here. No compiled code of this
+    // image uses the registers of floating point.
+    unsafe {
+        core::arch::asm!(
+            "bl {run}",
+            run = sym el2_to_neighbour,
+            inout("x0") general => back,
+            out("x20") _, out("x21") _, out("x22") _, out("x23") _, out("x24") _,
+            out("x25") _, out("x26") _, out("x27") _, out("x28") _,
+            clobber_abi("C"),
+        );
+    }
+    if back == Back::Interrupt as u64 {
+        Back::Interrupt
+    } else {
+        Back::Trapped
+    }
 }

@@ -7,10 +7,12 @@ use aarch64_cpu::registers::{
 };
 use arch::insn;
 use trap::esr::{self, Esr};
+use trap::sysreg::SystemRegister;
 use trap::{abort, inject};
 
-use crate::cpu::tenant::{General, Worlds};
+use crate::cpu::tenant::{General, Worlds, more};
 use crate::cpu::traps::TRAP_FP;
+use crate::neighbour::stage1;
 
 /// Handles an exit of the neighbour.
 #[cold]
@@ -33,7 +35,8 @@ pub fn handle_exit(worlds: &mut Worlds) {
             let walk = abort::is_table_walk(esr).then_some(0);
             enter_vector(general, inject::external_abort_esr(esr, from_el0, walk));
         }
-        _ => enter_vector(general, inject::UNDEFINED_ESR),
+        esr::SYSREG if stage1::handle_access(worlds, SystemRegister::decode(esr.iss())) => {}
+        _ => enter_vector(&mut worlds.general, inject::UNDEFINED_ESR),
     }
 }
 
@@ -53,5 +56,5 @@ fn swap_fp_registers(worlds: &mut Worlds) {
     insn::isb();
     worlds.vcpu_fp.save();
     worlds.own_fp.load();
-    worlds.fp_used = true;
+    worlds.more |= more::FP;
 }

@@ -13,7 +13,9 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use aarch64_cpu::registers::{CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVOFF_EL2, Readable};
+use aarch64_cpu::registers::{
+    CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVOFF_EL2, ELR_EL2, Readable,
+};
 use abi::{Neighbour, Shared};
 use arch::insn;
 use arch::regs::{ICC_PMR_EL1, IRQ_PENDING, ISR_EL1};
@@ -132,7 +134,7 @@ fn run_to_irq(cpu: &PerCpu, tenant: &Tenant, until: Option<u64>) {
     if timed {
         own_timer::rearm(until);
     }
-    let ticks = world::run_turn(tenant, || true);
+    let ticks = world::run_turn(tenant, ELR_EL2.get(), || true);
     tenant.add_count(Shared::Given, ticks);
     if timed {
         begin_slice(cpu, tenant);
@@ -147,7 +149,7 @@ fn run_to_timer(cpu: &PerCpu, tenant: &Tenant) {
     let mask = ICC_PMR_EL1.get();
     // Writes to ICC_PMR_EL1 are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and precede the exception return.
     ICC_PMR_EL1.set(vgic_cpu::pmr_value(ONLY_TIMER));
-    let ticks = world::run_turn(tenant, || {
+    let ticks = world::run_turn(tenant, ELR_EL2.get(), || {
         // The timer may also have expired for EL2's own checks.
         irq::take_most_urgent(cpu);
         is_slice_over(cpu)

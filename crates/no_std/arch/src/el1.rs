@@ -1,90 +1,137 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers of a guest at EL1, saved and loaded as a whole, for a CPU with more than one
-//! guest.
+//! The registers of a guest at EL1 and EL0, in groups, for a CPU with more than one guest.
 //!
-//! These registers do not include registers that trap to EL2, the general registers, PC and PSTATE
-//! (saved on the exception), floating point ([`Fp`]), and the timers, which continue to run.
+//! | group | accesses of EL1 | effect while stage 1 is off |
+//! |---|---|---|
+//! | [`Untrapped`] | no control of Armv8.0 traps them, or exceptions to EL1 change them too | yes |
+//! | [`Auxiliary`] | likewise, where they exist | no |
+//! | [`Effective`] | can be trapped | yes |
+//! | [`Stage1`] | can be trapped | no |
+//!
+//! The controls that trap are HCR_EL2.TVM and TRVM (TTBRn, TCR, MAIR, AMAIR, CONTEXTIDR, SCTLR), HCR_EL2.TID2 (CSSELR),
+//! CPTR_EL2.TCPAC (CPACR) and MDCR_EL2.TDA (MDSCR) (DDI 0487K.a, D24.2.53, D24.2.35 and D24.3.17).
+//!
+//! These registers do not include the general registers, PC and PSTATE (saved on the exception), floating point
+//! ([`Fp`]), and the timers.
 
 use aarch64_cpu::registers::*;
 
-use crate::regs::{CNTKCTL_EL1, MDSCR_EL1, VDISR_EL2};
+use crate::insn;
+use crate::regs::{CNTKCTL_EL1, MDSCR_EL1};
 
-/// Declares [`El1`].
-macro_rules! el1 {
-    ($($field:ident = $register:ident,)*) => {
-        /// Registers that belong to EL1 and EL0.
+/// Declares a group of registers, in pairs: a save or a load of a pair takes one access to memory.
+macro_rules! group {
+    ($(#[$doc:meta])* $group:ident { $($one:ident = $ONE:ident, $two:ident = $TWO:ident,)* }) => {
+        $(#[$doc])*
         #[derive(Clone, Debug)]
         #[repr(C)]
         #[expect(missing_docs, reason = "each is the register of its name")]
-        pub struct El1 { $(pub $field: u64,)* }
+        pub struct $group { $(pub $one: u64, pub $two: u64,)* }
 
-        impl El1 {
+        impl $group {
             /// Returns registers that are all zero.
             #[must_use]
             pub const fn zero() -> Self {
-                Self { $($field: 0,)* }
+                Self { $($one: 0, $two: 0,)* }
             }
 
             /// Reads the current values from the CPU.
             #[inline(always)]
             pub fn save(&mut self) {
-                $(self.$field = $register.get();)*
+                $(
+                    let (one, two) = ($ONE.get(), $TWO.get());
+                    (self.$one, self.$two) = (one, two);
+                )*
             }
 
-            /// Writes the values to the CPU's registers. Must be followed by the return to EL1, or an ISB.
+            /// Writes the values to the CPU's registers. A context synchronization event must follow before they are
+            /// used.
             #[inline(always)]
             pub fn load(&self) {
-                $($register.set(self.$field);)*
+                $(
+                    let (one, two) = (self.$one, self.$two);
+                    $ONE.set(one);
+                    $TWO.set(two);
+                )*
             }
         }
     };
 }
+pub(crate) use group;
 
-el1! {
-    sctlr = SCTLR_EL1,
-    cpacr = CPACR_EL1,
-    ttbr0 = TTBR0_EL1,
-    ttbr1 = TTBR1_EL1,
-    tcr = TCR_EL1,
-    mair = MAIR_EL1,
-    amair = AMAIR_EL1,
-    vbar = VBAR_EL1,
-    contextidr = CONTEXTIDR_EL1,
-    esr = ESR_EL1,
-    far = FAR_EL1,
-    afsr0 = AFSR0_EL1,
-    afsr1 = AFSR1_EL1,
-    elr = ELR_EL1,
-    spsr = SPSR_EL1,
-    sp_el0 = SP_EL0,
-    sp_el1 = SP_EL1,
-    par = PAR_EL1,
-    csselr = CSSELR_EL1,
-    tpidr_el0 = TPIDR_EL0,
-    tpidrro = TPIDRRO_EL0,
-    tpidr_el1 = TPIDR_EL1,
-    cntkctl = CNTKCTL_EL1,
-    mdscr = MDSCR_EL1,
-}
-
-/// Returns the errors that EL1 has deferred, or 0 without FEAT_RAS. EL1 accesses them as DISR_EL1
-/// while HCR_EL2.AMO is set (DDI 0487K.a, DISR_EL1).
-#[inline(always)]
-#[must_use]
-pub fn deferred_errors() -> u64 {
-    if has_ras() { VDISR_EL2.get() } else { 0 }
-}
-
-/// Sets the errors that EL1 has deferred.
-#[inline(always)]
-pub fn set_deferred_errors(value: u64) {
-    if has_ras() {
-        VDISR_EL2.set(value);
+group! {
+    /// Registers that EL1 can change without a trap. An exception to EL1 writes ELR, SPSR, ESR and FAR.
+    Untrapped {
+        vbar = VBAR_EL1,
+        cntkctl = CNTKCTL_EL1,
+        elr = ELR_EL1,
+        spsr = SPSR_EL1,
+        esr = ESR_EL1,
+        far = FAR_EL1,
+        sp_el0 = SP_EL0,
+        sp_el1 = SP_EL1,
+        tpidr_el0 = TPIDR_EL0,
+        tpidrro = TPIDRRO_EL0,
+        tpidr_el1 = TPIDR_EL1,
+        par = PAR_EL1,
     }
 }
 
-/// Whether this CPU has FEAT_RAS: ID_AA64PFR0_EL1.RAS, bits 31:28.
-fn has_ras() -> bool {
+group! {
+    /// Registers that an exception to EL1 may change, in an IMPLEMENTATION DEFINED way, and that many CPUs lack
+    /// ([`has_auxiliary`]).
+    Auxiliary {
+        afsr0 = AFSR0_EL1,
+        afsr1 = AFSR1_EL1,
+    }
+}
+
+group! {
+    /// Registers with an effect even while stage 1 is off: SCTLR.EE, TCR.TBIn (DDI 0487K.a, TCR_EL1, field TBI0: it has
+    /// an effect whether or not the translation regime is enabled), CPACR.FPEN, MDSCR.
+    Effective {
+        sctlr = SCTLR_EL1,
+        tcr = TCR_EL1,
+        cpacr = CPACR_EL1,
+        mdscr = MDSCR_EL1,
+    }
+}
+
+group! {
+    /// Registers without an effect on EL1 and EL0 while stage 1 is off. CSSELR has an effect on CCSIDR_EL1, which
+    /// HCR_EL2.TID2 traps too.
+    Stage1 {
+        ttbr0 = TTBR0_EL1,
+        ttbr1 = TTBR1_EL1,
+        mair = MAIR_EL1,
+        amair = AMAIR_EL1,
+        contextidr = CONTEXTIDR_EL1,
+        csselr = CSSELR_EL1,
+    }
+}
+
+/// Whether any bit of the group [`Auxiliary`] can be written on this CPU. Without such a bit, no guest can leave a value
+/// there, and no write could restore one. The registers keep their values.
+#[must_use]
+pub fn has_auxiliary() -> bool {
+    let mut before = Auxiliary::zero();
+    before.save();
+    let ones = Auxiliary {
+        afsr0: u64::MAX,
+        afsr1: u64::MAX,
+    };
+    ones.load();
+    insn::isb();
+    let mut after = Auxiliary::zero();
+    after.save();
+    before.load();
+    after.afsr0 | after.afsr1 != 0
+}
+
+/// Whether this CPU has FEAT_RAS (ID_AA64PFR0_EL1.RAS, bits 31:28), and with it VDISR_EL2: the errors that EL1 has
+/// deferred, which EL1 accesses as DISR_EL1 while HCR_EL2.AMO is set (DDI 0487K.a, DISR_EL1).
+#[must_use]
+pub fn has_ras() -> bool {
     ID_AA64PFR0_EL1.get() >> 28 & 0xf != 0
 }
 

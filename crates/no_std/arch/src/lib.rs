@@ -14,6 +14,8 @@ pub mod controls;
 #[cfg(target_arch = "aarch64")]
 pub mod el1;
 #[cfg(target_arch = "aarch64")]
+pub mod el2;
+#[cfg(target_arch = "aarch64")]
 pub mod frame;
 #[cfg(target_arch = "aarch64")]
 pub mod gic_cpu;

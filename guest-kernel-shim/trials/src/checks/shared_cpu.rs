@@ -95,11 +95,14 @@ fn check_beside(neighbour: Neighbour) -> Result<(), Failure> {
     check_cycles_stop(timer)?;
     hypervisor::set_knob(KnobValue::Slice(clock::us_to_ticks(SLICE_US)));
     hypervisor::set_knob(KnobValue::YieldOnWfe(true));
+    // The program begins again: the hostile one with its stage 1 off.
+    hypervisor::set_knob(KnobValue::Neighbour(neighbour));
     let turns = tally.diff(Shared::Turns);
     for round in 0..ROUNDS {
         check_registers_kept(round, Way::Wfe)?;
     }
     ensure(tally.diff(Shared::Turns) > turns, "it has no turn in a WFE")?;
+    hypervisor::set_knob(KnobValue::Neighbour(neighbour));
     for round in 0..ROUNDS {
         check_registers_kept(round, Way::Run(clock::us_to_ticks(3 * SLICE_US)))?;
     }

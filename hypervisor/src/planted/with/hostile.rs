@@ -4,9 +4,14 @@
 //! The program gives each of the neighbour's own registers a value that is not the vCPU's, and checks that the register
 //! still has that value after some time, in which turns end and begin. Then the program tries to harm the vCPU: through
 //! interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating TLBs and caches, and by
-//! consuming and sending events. The program steps over every instruction that traps.
+//! consuming and sending events. The program steps over every instruction that EL2 refuses.
+//!
+//! For its first units, the program's stage 1 is off, and the stage-1 registers have values with which it could not run.
+//! Then the program turns stage 1 on.
 
 use core::ops::Range;
+
+use crate::neighbour::place::{TABLE, VECTORS};
 
 core::arch::global_asm!(
     r#"
@@ -21,6 +26,20 @@ core::arch::global_asm!(
         add     x10, x9, #\add
         msr     \register, x10
         isb
+        mrs     x10, \register
+        str     x10, [x4, #8 * \at]
+    .endm
+
+    // Gives a register the value \value, likewise.
+    .macro set register, at, value
+        msr     \register, \value
+        isb
+        mrs     x10, \register
+        str     x10, [x4, #8 * \at]
+    .endm
+
+    // Notes the value of a register.
+    .macro note register, at, rest:vararg
         mrs     x10, \register
         str     x10, [x4, #8 * \at]
     .endm
@@ -48,19 +67,44 @@ core::arch::global_asm!(
         \what   afsr0_el1, 12, \values
         \what   amair_el1, 13, \values
         \what   spsr_el1, 14, \values
+        \what   afsr1_el1, 15, \values
+    .endm
+
+    // CCSIDR_EL1 depends on CSSELR_EL1; CTR_EL0 and CLIDR_EL1 belong to the CPU.
+    .macro cache_registers what
+        \what   ccsidr_el1, 20
+        \what   clidr_el1, 21
+        \what   ctr_el0, 22
     .endm
 
     // x0: where it counts. x2: its memory, whose page for counts it uses.
     .global el2_program_hostile
 el2_program_hostile:
     add     x4, x0, #64
-    mov     x18, #0x800
+    mov     x18, #{vectors}
     msr     vbar_el1, x18
     mov     x9, #0x5a00
     movk    x9, #0x5a5a, lsl #16
     mov     sp, x9
     isb
-1:  mov     x12, #0x5b5b
+    mov     x15, xzr
+1:  cmp     x15, #{units_off}
+    b.ne    4f
+    mov     x20, #0xff
+    msr     mair_el1, x20
+    movz    x20, #0x0080, lsl #16
+    movk    x20, #0x3519
+    movk    x20, #0x0002, lsl #32
+    msr     tcr_el1, x20
+    mov     x20, #{table}
+    msr     ttbr0_el1, x20
+    isb
+    mrs     x20, sctlr_el1
+    mov     x21, #0x1005                    // M, C, I
+    orr     x20, x20, x21
+    msr     sctlr_el1, x20
+    isb
+4:  mov     x12, #0x5b5b
     .irp    n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
     add     x10, x12, #\n
     dup     v\n\().2d, x10
@@ -70,6 +114,33 @@ el2_program_hostile:
     mov     x10, #1 << 27
     msr     fpsr, x10
     registers give, 1
+    // A value that was read back could be the vCPU's all the time.
+    mrs     x10, contextidr_el1
+    add     x11, x9, #1
+    bl      hostile_compare
+    cache_registers note
+    // Values of stage 1: any values while it is off; afterwards ASIDs, TBI0 and further indexes.
+    mrs     x21, sctlr_el1
+    mvn     x20, x9
+    tbz     w21, #0, 5f
+    mov     x20, #{table}
+    bfi     x20, x15, #48, #8
+5:  set     ttbr0_el1, 16, x20
+    mvn     x20, x9
+    tbz     w21, #0, 5f
+    lsl     x20, x9, #16
+    orr     x20, x20, #0xff
+5:  set     mair_el1, 17, x20
+    mov     x11, x20
+    bl      hostile_compare
+    lsl     x20, x9, #8
+    tbz     w21, #0, 5f
+    mrs     x20, tcr_el1
+    bfi     x20, x15, #37, #1
+5:  set     tcr_el1, 18, x20
+    bfi     x21, x15, #15, #1               // UCT
+    set     sctlr_el1, 19, x21
+    note    cpacr_el1, 23
 
     mov     x13, #100
 2:  yield
@@ -77,6 +148,12 @@ el2_program_hostile:
     b.ne    2b
 
     registers look
+    cache_registers look
+    look    ttbr0_el1, 16
+    look    mair_el1, 17
+    look    tcr_el1, 18
+    look    sctlr_el1, 19
+    look    cpacr_el1, 23
     mov     x10, sp
     mov     x11, x9
     bl      hostile_compare
@@ -172,6 +249,7 @@ el2_program_hostile:
     ldr     x1, [x0]
     add     x1, x1, #1
     str     x1, [x0]
+    add     x15, x15, #1
     yield
     b       1b
 
@@ -182,6 +260,9 @@ hostile_compare:
     add     x1, x1, #1
     str     x1, [x0, #8]
 3:  ret
+    .if     . - el2_program_hostile > {vectors}
+    .error  "no room for the program"
+    .endif
 
     // The program's vectors: after any exception, it continues after the instruction.
     .balign 8
@@ -197,8 +278,14 @@ hostile_vectors:
     .endr
     .global el2_program_hostile_vectors_end
 el2_program_hostile_vectors_end:
-    "#
+    "#,
+    units_off = const UNITS_OFF,
+    table = const TABLE,
+    vectors = const VECTORS,
 );
+
+/// Number of units that the program does while its stage 1 is off.
+const UNITS_OFF: u64 = 8;
 
 arch::symbol_addresses! {
     /// The program.

@@ -38,7 +38,8 @@ With `direct`, interrupts are delivered directly and no wait traps. A 0 there is
 
 Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths,
 `crates/no_std/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`), `hypervisor/src/exits/enter.rs` for `cpu-start`.
-Only `mmio` and `cpu-start` take a lock, because they access the guest's one distributor.
+Only `mmio` and `cpu-start` take a lock, because they access the guest's one distributor. The neighbour of `switch` has its stage 1 off; one that has turned
+[it](isolation.md#stage-1-of-a-neighbour) on would have six more registers exchanged.
 
 A `floor-` row is the floor of another path: the exit with vectors that check nothing and do only what the architecture requires
 (`hypervisor/src/planted/with/floor.rs`). Three paths are handled in Rust, and have these parts above their floors:
