@@ -13,6 +13,7 @@ mod page;
 pub mod psci;
 pub mod registers;
 pub mod sgi;
+pub mod shared;
 pub mod synchronous;
 pub mod sysreg;
 pub mod vectors;

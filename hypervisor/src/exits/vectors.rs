@@ -20,7 +20,7 @@
 //! | `el2_vectors_watching` | EL2 checks a timer again whose interrupt came while IRQs were masked ([`traps::watches_timers`]) | the same, with that check |
 //! | `el2_vectors_foreign` | the guest has not turned these checks off ([`traps::set_recheck_timers`]) | the same; each interrupt also leaves an event |
 //! | `el2_vectors_traced` | time stamps are taken ([`trace`]) | Rust with time stamps, no fast path |
-//! | `el2_vectors_shared` | the CPU has a neighbour, and no time stamps | Rust that gives the neighbour its turns, no fast path |
+//! | `el2_vectors_shared` | the CPU has a neighbour, and no time stamps | Rust that gives the neighbour its turns ([`shared`]) |
 //! | `el2_vectors_neighbour` | the neighbour runs | the way back from the neighbour |
 //!
 //! The other fourteen entries are equal in all tables (`vectors_before`, `vectors_after`): EL2's own exceptions,
@@ -35,7 +35,7 @@ use crate::cpu::gicv2;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
 use crate::dumps::{dump, serror};
-use crate::exits::{fast_paths, fast_paths_version2, synchronous};
+use crate::exits::{fast_paths, fast_paths_version2, shared, synchronous};
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
@@ -175,12 +175,20 @@ el2_vectors_traced:
     vector_irq {irq_traced}, _traced
     vectors_after
 
-    // A CPU with a neighbour: no fast path.
+    // A CPU with a neighbour: no fast path in assembly.
     .balign 2048
     .global el2_vectors_shared
 el2_vectors_shared:
     vectors_before
-    vector_sync {fast_shared}, _plain
+    .balign 128
+    save_caller
+    mrs     x0, esr_el2
+    tst     x0, #{no_wfi}
+    b.ne    shared_sync
+    bl      {shared_wait}
+    cbnz    x0, shared_sync
+    restore_caller
+    eret
     vector_irq {irq_shared}, _plain
     vectors_after
 
@@ -249,6 +257,13 @@ exit_resume_plain:
     restore_caller
     eret
 
+    // On a CPU with a neighbour, except for a WFI that only has to halt.
+shared_sync:
+    mov     x0, sp
+    bl      {fast_shared}
+    cbnz    x0, exit_full_plain
+    b       exit_resume_plain
+
     // After a wait, no timer is checked again.
 slow_irq_wait:
     count   {count_halted}
@@ -286,6 +301,8 @@ exit_resume_traced:
     class_abort = const trap::esr::DATA_ABORT_LOWER,
     fast_traced = sym synchronous::fast::<trace::On>,
     fast_shared = sym synchronous::fast::<trace::Shared>,
+    shared_wait = sym shared::wait,
+    no_wfi = const shared::NO_WFI,
     irq_shared = sym turn::interrupt,
     neighbour_trapped = const Back::Trapped as u64,
     neighbour_interrupted = const Back::Interrupt as u64,

@@ -218,6 +218,21 @@ pub fn inject_interrupt(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
     }
 }
 
+/// Lists the acknowledged interrupt `intid` if its value for list register 0, which must be empty, is prepared; returns
+/// whether it did, and has then ended the physical interrupt. A return to the guest must follow.
+#[inline(always)]
+pub fn list_expected(cpu: &PerCpu, intid: u32) -> bool {
+    let Some(value) = on_vgic(cpu, |delivery| delivery.list.first_arrival(intid)) else {
+        return false;
+    };
+    set_ich_lr(0, value.0);
+    gic_cpu::end(intid);
+    if value.0 >> ListRegister::HW_BIT & 1 == 0 {
+        gic_cpu::deactivate(intid);
+    }
+    true
+}
+
 /// Returns whether the guest had an interrupt to acknowledge at the last [`sample_timer_lines`].
 #[inline(always)]
 pub fn has_deliverable(cpu: &PerCpu) -> bool {

@@ -39,6 +39,8 @@ use crate::neighbour::{program, world};
 const ENABLED: u64 = 0b001;
 const HIGH: u64 = 0b101;
 const CONTROL: u64 = 0b111;
+/// The bits that decide whether the timer ever interrupts.
+const UNMASKED: u64 = 0b011;
 
 /// Priority of EL2's timer where there are slices, above that of all other interrupts
 /// (`interrupts::vgic_cpu::prepare_cpu`), and the mask that lets only the timer through, by `vgic_cpu::pmr_value`. The
@@ -110,6 +112,20 @@ impl Next {
             _ => Self::At(None),
         }
     }
+}
+
+/// Gives the neighbour the CPU because the vCPU waits, until any interrupt is pending, if neither the vCPU's virtual timer
+/// nor a slice ends the turn earlier; otherwise returns false and changes nothing. The vCPU then continues at `pc`.
+#[inline(always)]
+pub fn give_untimed(tenant: &Tenant, pc: impl FnOnce() -> u64) -> bool {
+    let interrupts = ISR_EL1.get() & IRQ_PENDING != 0 || CNTV_CTL_EL0.get() & UNMASKED == ENABLED;
+    if interrupts || tenant.slice.load(Relaxed) != 0 {
+        return false;
+    }
+    // Without slices and deadline, EL2's timer is already set correctly.
+    let ticks = world::run_turn(tenant, pc(), || true);
+    tenant.add_count(Shared::Given, ticks);
+    true
 }
 
 /// Gives the neighbour the CPU for a slice because the vCPU waits for an event.

@@ -148,6 +148,16 @@ impl List {
         simple
     }
 
+    /// Returns the value of the first register with which arriving `intid` is listed, if that register is empty; `None`
+    /// if more has to be done.
+    #[must_use]
+    #[inline(always)]
+    pub fn first_arrival(&self, intid: u32) -> Option<ListRegister> {
+        // `straight` is at most the number of private INTIDs, a power of two, so the mask changes nothing.
+        let value = self.firsts[intid as usize % self.firsts.len()];
+        (u64::from(intid) < self.straight && value != ListRegister::EMPTY).then_some(value)
+    }
+
     /// Makes `intid` pending; `hw` is the physical INTID that it is mapped to.
     pub fn inject(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         self.inject_value(bank, ListRegister::pending(intid, priority, hw));

@@ -21,7 +21,18 @@ fn an_sgi_takes_the_register_that_it_had() {
     list.inject(&mut bank, 7, 0x80, None);
     assert_eq!(bank.reads.get(), 0);
     assert_eq!(bank.used(), [(1, 7, PENDING)]);
-    list.expect_arrival(3, Some(ListRegister::pending(3, 0x80, None)));
+    let [three, seven] = [3, 7].map(|intid| ListRegister::pending(intid, 0x80, None));
+    list.expect_arrival(7, Some(seven));
+    list.expect_arrival(3, Some(three));
+    assert_eq!(list.first_arrival(3), Some(three));
+    for (intid, why) in [
+        (7, "it goes to another register"),
+        (4, "nothing is expected"),
+        (35, "it is an SPI"),
+        (1023, "there is no interrupt"),
+    ] {
+        assert_eq!(list.first_arrival(intid), None, "{why}");
+    }
     assert!(list.arrive(&mut bank, 3));
     assert!(!list.arrive(&mut bank, 3), "its register is in use");
     assert!(!list.arrive(&mut bank, 4), "nothing is expected");
@@ -33,6 +44,7 @@ fn an_sgi_takes_the_register_that_it_had() {
     bank.acknowledge(0);
     bank.end(0);
     assert!(bank.asked.refill && !list.arrive(&mut bank, 3));
+    assert_eq!(list.first_arrival(3), None, "others wait");
     list.expect_arrival(3, None);
     list.refill(&mut bank);
     assert!(!list.arrive(&mut bank, 3));
