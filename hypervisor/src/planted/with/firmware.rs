@@ -61,6 +61,7 @@ pub fn cause_fault() {
             fix_checksum(spcr);
         }),
         FirmwareFault::SpcrMissing => remove_spcr(),
+        FirmwareFault::MadtDamaged => change_table(b"APIC", |madt| madt[CHECKSUM] ^= 1),
         FirmwareFault::TablesMoved => move_tables(),
         FirmwareFault::NoWatchdog => refuse_watchdog(),
         FirmwareFault::WatchdogRuns => change_watchdog(|frames| {
@@ -105,8 +106,13 @@ fn table_bytes(of: &Listed) -> &'static mut [u8] {
 
 /// Changes the bytes of the SPCR through `change`.
 fn change_spcr(change: impl FnOnce(&mut [u8])) -> Option<()> {
+    change_table(b"SPCR", change)
+}
+
+/// Changes the bytes of the table with `signature` through `change`.
+fn change_table(signature: &[u8; 4], change: impl FnOnce(&mut [u8])) -> Option<()> {
     let (_, listed) = listed_tables()?;
-    let found = listed.iter().find(|one| &one.signature == b"SPCR")?;
+    let found = listed.iter().find(|one| &one.signature == signature)?;
     change(table_bytes(found));
     Some(())
 }

@@ -51,6 +51,8 @@ kinds! {
             SpcrUnknown = "spcr-unknown",
             /// There is no SPCR.
             SpcrMissing = "spcr-missing",
+            /// The MADT has a wrong checksum.
+            MadtDamaged = "madt-damaged",
             /// Firmware's tables are at unaligned addresses, at the end of reserved memory.
             TablesMoved = "tables-moved",
             /// Firmware does not support SetWatchdogTimer.

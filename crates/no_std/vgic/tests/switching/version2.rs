@@ -50,7 +50,7 @@ const SPI: u32 = 32;
 /// CPU interfaces of the vCPUs.
 const INTERFACES: [u32; 2] = [1, 4];
 
-/// What a vCPU does.
+/// An action of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     /// Sends the SGI to the other vCPU.
