@@ -133,7 +133,12 @@ fn count_requested(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<
 
 /// Counts everything except `--scale`. If it returns an error, `costs` still has everything counted so far.
 fn count_all_paths(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
+    let is_version2 = Board::load(board)?.machine.has_gicv2();
     for mode in Mode::ALL {
+        // With a GICv2 there is no direct delivery.
+        if is_version2 && mode == Mode::Direct {
+            continue;
+        }
         let measured = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
         let mut tested = None;
         if mode == Mode::Inject {

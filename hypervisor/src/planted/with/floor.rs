@@ -18,6 +18,9 @@
 //!   and is then marked as turned on. The doorbell follows, after a DSB (IHI 0069H, 12.1.6). The vector does not check
 //!   that the target is off and the entry in RAM, and [`install`] has counted the target.
 //!
+//! With a GICv2, `send`, `receive` and `wait` have other tables: the SGI is an abort, whose address has to be read, too,
+//! and each register of the GIC is an access to memory, whose address EL2 keeps at its stack pointer.
+//!
 //! An exception that these vectors do not serve ends their use: the CPU then uses the plain vectors again.
 
 use core::mem::offset_of;
@@ -28,6 +31,7 @@ use aarch64_cpu::registers::{VBAR_EL2, Writeable};
 use abi::Floor;
 
 use crate::cpu::vcpu::{self, Vcpu, power};
+use crate::machine::machine;
 use crate::machine::vm::vm;
 
 static ALLOWED: AtomicBool = AtomicBool::new(false);
@@ -48,6 +52,9 @@ unsafe extern "C" {
     static el2_vectors_floor_send: [u8; 0];
     static el2_vectors_floor_receive: [u8; 0];
     static el2_vectors_floor_wait: [u8; 0];
+    static el2_vectors_floor_send_version2: [u8; 0];
+    static el2_vectors_floor_receive_version2: [u8; 0];
+    static el2_vectors_floor_wait_version2: [u8; 0];
     static el2_vectors_floor_read: [u8; 0];
     static el2_vectors_floor_start: [u8; 0];
 }
@@ -68,13 +75,18 @@ pub fn enter_floor(which: u64) -> Option<Result<(), NoFloor>> {
 }
 
 fn install(which: u64) -> Option<()> {
-    let vectors = match Floor::ALL.get(usize::try_from(which).ok()?)? {
-        Floor::Empty => &raw const el2_vectors_floor_empty,
-        Floor::Send => &raw const el2_vectors_floor_send,
-        Floor::Receive => &raw const el2_vectors_floor_receive,
-        Floor::Wait => &raw const el2_vectors_floor_wait,
-        Floor::Read => &raw const el2_vectors_floor_read,
-        Floor::Start => {
+    let is_version2 = machine().platform.gic.version2.is_some();
+    let floor = Floor::ALL.get(usize::try_from(which).ok()?)?;
+    let vectors = match (floor, is_version2) {
+        (Floor::Empty, _) => &raw const el2_vectors_floor_empty,
+        (Floor::Send, false) => &raw const el2_vectors_floor_send,
+        (Floor::Send, true) => &raw const el2_vectors_floor_send_version2,
+        (Floor::Receive, false) => &raw const el2_vectors_floor_receive,
+        (Floor::Receive, true) => &raw const el2_vectors_floor_receive_version2,
+        (Floor::Wait, false) => &raw const el2_vectors_floor_wait,
+        (Floor::Wait, true) => &raw const el2_vectors_floor_wait_version2,
+        (Floor::Read, _) => &raw const el2_vectors_floor_read,
+        (Floor::Start, _) => {
             prepare_targets();
             &raw const el2_vectors_floor_start
         }
@@ -121,6 +133,18 @@ macro_rules! vectors {
         msr     S3_4_C12_C12_0, x1              // ICH_LR0_EL2
         msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
         msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
+        ldp     x0, x1, [sp], #16
+        eret
+    .endm
+
+    .macro floor_take_version2
+        ldr     x1, [sp, #16 + {version2_interface}]
+        ldr     w0, [x1, #0xc]                  // GICC_IAR
+        str     w0, [x1, #0x10]                 // GICC_EOIR
+        str     w0, [x1, #0x1000]               // GICC_DIR
+        ldr     x1, [sp, #16 + {version2_control}]
+        orr     w0, w0, #1 << 28                // pending
+        str     w0, [x1, #0x100]                // GICH_LR0
         ldp     x0, x1, [sp], #16
         eret
     .endm
@@ -172,6 +196,50 @@ el2_vectors_floor_wait:
     msr     elr_el2, x0
     wfi
     floor_take
+    floor_ends 0x480
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_send_version2
+el2_vectors_floor_send_version2:
+    vectors_before
+    .balign 128
+    stp     x0, x2, [sp, #-16]!
+    mrs     x0, esr_el2
+    mrs     x0, hpfar_el2
+    mrs     x0, far_el2
+    mrs     x2, elr_el2
+    add     x2, x2, #4
+    ldr     x0, [sp, #16 + {version2_distributor}]
+    str     w5, [x0, #0xf00]                // GICD_SGIR, from w5 as the guest does
+    msr     elr_el2, x2
+    ldp     x0, x2, [sp], #16
+    eret
+    floor_ends 0x480
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_receive_version2
+el2_vectors_floor_receive_version2:
+    vectors_before
+    floor_ends 0x400
+    .balign 128
+    stp     x0, x1, [sp, #-16]!
+    floor_take_version2
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_wait_version2
+el2_vectors_floor_wait_version2:
+    vectors_before
+    .balign 128
+    stp     x0, x1, [sp, #-16]!
+    mrs     x0, esr_el2
+    mrs     x0, elr_el2
+    add     x0, x0, #4
+    msr     elr_el2, x0
+    wfi
+    floor_take_version2
     floor_ends 0x480
     vectors_after
 

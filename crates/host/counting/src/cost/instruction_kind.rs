@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kinds of instructions that the costs count separately (encodings: DDI 0487K.a, C4.1).
 
+use critical::Reasons;
+
 /// A kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
@@ -10,6 +12,8 @@ pub enum InstructionKind {
     Write,
     /// MSR of ICC_SGI1R_EL1.
     SendSgi,
+    /// Store to GICD_SGIR.
+    StoreSgi,
     Dsb,
     Isb,
     Dmb,
@@ -30,7 +34,9 @@ const SEND_SGI: u32 = 0xd518_cba0;
 
 /// Returns the kind of the instruction `word`.
 pub fn kind(word: u32) -> InstructionKind {
-    const KINDS: [(u32, u32, InstructionKind); 10] = [
+    const KINDS: [(u32, u32, InstructionKind); 12] = [
+        (u32::MAX, Reasons::STORES_SGIR, InstructionKind::StoreSgi),
+        (u32::MAX, Reasons::FORWARDS_SGIR, InstructionKind::StoreSgi),
         (0xfff0_0000, 0xd530_0000, InstructionKind::Read),
         (0xfff0_0000, 0xd510_0000, InstructionKind::Write),
         (0xffff_f0ff, 0xd503_309f, InstructionKind::Dsb),
@@ -59,19 +65,21 @@ mod tests {
     #[test]
     fn words_as_an_assembler_makes_them() {
         for (word, expected) in [
-            (0xd538_d080, InstructionKind::Read),    // mrs x0, tpidr_el1
-            (0xd51c_1100, InstructionKind::Write),   // msr hcr_el2, x0
-            (0xd518_cba1, InstructionKind::SendSgi), // msr icc_sgi1r_el1, x1
-            (0xd518_cbe1, InstructionKind::Write),   // msr icc_sgi0r_el1, x1
-            (0xd503_3a9f, InstructionKind::Dsb),     // dsb ishst
-            (0xd503_3bbf, InstructionKind::Dmb),     // dmb ish
-            (0xd503_3fdf, InstructionKind::Isb),     // isb
-            (0xd503_42df, InstructionKind::Other),   // msr daifset, #2
-            (0xd69f_03e0, InstructionKind::Return),  // eret
-            (0xd65f_03c0, InstructionKind::Other),   // ret
-            (0xd400_0002, InstructionKind::Hvc),     // hvc #0
-            (0xd503_207f, InstructionKind::Wfi),     // wfi
-            (0xd503_203f, InstructionKind::Other),   // yield
+            (0xd538_d080, InstructionKind::Read),     // mrs x0, tpidr_el1
+            (0xd51c_1100, InstructionKind::Write),    // msr hcr_el2, x0
+            (0xd518_cba1, InstructionKind::SendSgi),  // msr icc_sgi1r_el1, x1
+            (0xd518_cbe1, InstructionKind::Write),    // msr icc_sgi0r_el1, x1
+            (0xb90f_0065, InstructionKind::StoreSgi), // str w5, [x3, #0xf00]
+            (0xb90f_0060, InstructionKind::Other),    // str w0, [x3, #0xf00]
+            (0xd503_3a9f, InstructionKind::Dsb),      // dsb ishst
+            (0xd503_3bbf, InstructionKind::Dmb),      // dmb ish
+            (0xd503_3fdf, InstructionKind::Isb),      // isb
+            (0xd503_42df, InstructionKind::Other),    // msr daifset, #2
+            (0xd69f_03e0, InstructionKind::Return),   // eret
+            (0xd65f_03c0, InstructionKind::Other),    // ret
+            (0xd400_0002, InstructionKind::Hvc),      // hvc #0
+            (0xd503_207f, InstructionKind::Wfi),      // wfi
+            (0xd503_203f, InstructionKind::Other),    // yield
         ] {
             assert_eq!(kind(word), expected, "{word:#x}");
         }

@@ -11,7 +11,7 @@ use super::trace::{Executed, Window};
 pub enum Cause {
     /// HVC or SMC.
     Call,
-    /// Write of ICC_SGI1R_EL1.
+    /// Write of ICC_SGI1R_EL1 or GICD_SGIR.
     Sgi,
     Wfi,
     Wfe,
@@ -56,7 +56,7 @@ fn stay_cause(vector: u64, last: Option<&Executed>) -> Cause {
     match (vector, last.map(|step| kind(step.word))) {
         (INTERRUPT, _) => Cause::Interrupt,
         (SYNCHRONOUS, Some(InstructionKind::Hvc | InstructionKind::Smc)) => Cause::Call,
-        (SYNCHRONOUS, Some(InstructionKind::SendSgi)) => Cause::Sgi,
+        (SYNCHRONOUS, Some(InstructionKind::SendSgi | InstructionKind::StoreSgi)) => Cause::Sgi,
         (SYNCHRONOUS, Some(InstructionKind::Wfi)) => Cause::Wfi,
         (SYNCHRONOUS, Some(InstructionKind::Wfe)) => Cause::Wfe,
         (SYNCHRONOUS, Some(InstructionKind::Other)) => Cause::Memory,
