@@ -4,15 +4,17 @@
 use core::arch::asm;
 
 use arch::insn;
+use arch::regs::ICC_BPR1_EL1;
 
-/// Declares [`NAMES`], and the functions that read and write a register by its number.
+/// Declares [`NAMES`], and the functions that read and write a register by its number. The registers after the semicolon
+/// belong to the interrupt controller, of which a GICv2 has them in memory.
 macro_rules! registers {
-    ($($name:literal $register:literal $bits:literal,)*) => {
+    ($($name:literal $register:literal $bits:literal,)*; $($gic:ident $gic_bits:literal,)*) => {
         /// The names of the registers.
-        const NAMES: &[&str] = &[$($name),*];
+        const NAMES: &[&str] = &[$($name,)* $(stringify!($gic),)*];
 
         /// The bits of each register that get a value.
-        const BITS: [u64; NAMES.len()] = [$($bits),*];
+        const BITS: [u64; NAMES.len()] = [$($bits,)* $($gic_bits,)*];
 
         fn read_all() -> [u64; NAMES.len()] {
             [$({
@@ -20,7 +22,7 @@ macro_rules! registers {
                 // SAFETY: reading the register changes nothing.
                 unsafe { asm!(concat!("mrs {}, ", $register), out(reg) value, options(nostack)) };
                 value
-            }),*]
+            },)* $($gic.get(),)*]
         }
 
         fn write_all(values: &[u64; NAMES.len()]) {
@@ -32,6 +34,7 @@ macro_rules! registers {
                 // [`BITS`] has no bit of it, so that it gets the value that it has.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*
+            $($gic.set(*values.next().expect("as many as there are names"));)*
         }
     };
 }
@@ -57,7 +60,6 @@ registers! {
     "MDSCR_EL1" "mdscr_el1" 0x1000,
     "CNTKCTL_EL1" "cntkctl_el1" 0x200,
     "DISR_EL1" "S3_0_C12_C1_1" 0x1ff_ffff,
-    "ICC_BPR1_EL1" "S3_0_C12_C12_3" 0x7,
     "PMUSERENR_EL0" "pmuserenr_el0" 0x5,
     "PMCNTENSET_EL0" "pmcntenset_el0" 0x0,
     "SCTLR_EL1" "sctlr_el1" 0x0,
@@ -68,6 +70,8 @@ registers! {
     "CPACR_EL1" "cpacr_el1" 0x0,
     "VBAR_EL1" "vbar_el1" 0x0,
     "TPIDR_EL1" "tpidr_el1" 0x0,
+    ;
+    ICC_BPR1_EL1 0x7,
 }
 
 /// Gives a value to registers that no other code here ever sets: they are UNKNOWN after a reset

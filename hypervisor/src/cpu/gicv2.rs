@@ -111,7 +111,8 @@ pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
     if number == stage2 {
         let state = state();
         let closed = state.traps.load(Relaxed) != 0;
-        VTTBR_EL2.set(if closed {
+        // A neighbour has a map of its own.
+        VTTBR_EL2.set(if closed && value == state.open.load(Relaxed) {
             state.closed.load(Relaxed)
         } else {
             value
