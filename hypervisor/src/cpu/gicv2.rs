@@ -123,5 +123,11 @@ pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
         state().write_traps(value);
     }
     gich::write(number, value);
+    if number == control && value & ENABLE == 0 {
+        // A neighbour runs next, and must not take the vCPU's interrupt. The store may complete late, but a load from
+        // the same device comes after it (DDI 0487K.a, B2.8).
+        let _ = gich::read(number);
+        insn::dsb_nsh();
+    }
     value
 }

@@ -23,6 +23,7 @@ use aarch64_cpu::registers::{
 };
 use arch::insn;
 use arch::regs::CTR_EL0;
+use trap::cache;
 use trap::esr::encoding;
 use trap::sysreg::SystemRegister;
 
@@ -141,8 +142,11 @@ fn write(worlds: &mut Worlds, encoding: u32, value: u64) -> bool {
     true
 }
 
-/// Returns CCSIDR_EL1 for the cache that `selector`, a value of CSSELR_EL1, selects.
+/// Returns CCSIDR_EL1 for the cache that `selector`, a value of CSSELR_EL1, selects, or 0 if there is none.
 fn cache_size(selector: u64) -> u64 {
+    if !cache::exists(CLIDR_EL1.get(), selector) {
+        return 0;
+    }
     let vcpu = CSSELR_EL1.get();
     CSSELR_EL1.set(selector);
     insn::isb();

@@ -114,6 +114,8 @@ impl Worlds {
         }
         if self.more & more::TIMER != 0 {
             self.vcpu_timer_end = CNTV_CVAL_EL0.get();
+            // The neighbour can read the register.
+            CNTV_CVAL_EL0.set(0);
         }
     }
 

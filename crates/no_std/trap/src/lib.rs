@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod abort;
+pub mod cache;
 pub mod esr;
 pub mod id;
 pub mod inject;
