@@ -18,7 +18,7 @@ const GICD_CPENDSGIR: u64 = 0xf10;
 const GICD_SPENDSGIR: u64 = 0xf20;
 /// GICD_SGIR: all CPU interfaces but the sender's.
 const ALL_OTHERS: u64 = 1 << 24;
-/// LDR W0, [X0] and STR W1, [X0].
+/// Loads W0 from the address in X0, and stores W1 there.
 const LOAD: u32 = 0xb940_0000;
 const STORE: u32 = 0xb900_0001;
 
