@@ -56,6 +56,9 @@ impl Version2 {
         ] {
             mine.store(shared.load(Relaxed), Relaxed);
         }
+        // `write_traps` compares VTTBR_EL2 before the first vCPU sets it; after a reset it is UNKNOWN (DDI 0487K.a,
+        // D24.1.2.1).
+        VTTBR_EL2.set(open);
         self.open.store(open, Relaxed);
         self.closed.store(closed, Relaxed);
         self.number.store(number.into(), Relaxed);
