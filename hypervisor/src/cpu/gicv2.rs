@@ -97,8 +97,15 @@ impl Version2 {
     }
 }
 
-/// Reads or writes a register for `arch::gicv2`.
+/// Reads or writes a register for `arch::gicv2`. Code after this may read a counter for a measurement, which must not come
+/// before the access to the device has completed (DDI 0487K.a, D12.2.1).
 pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
+    let value = access(number, value);
+    insn::isb();
+    value
+}
+
+fn access(number: u32, value: u64) -> u64 {
     let control = Register::ICH_HCR_EL2 as u32;
     let stage2 = Register::VTTBR_EL2 as u32;
     let state = || &PerCpu::this().version2;
