@@ -44,6 +44,10 @@ thread_local! {
 struct Handles {
     pstate: *mut api::Handle,
     general: [*mut api::Handle; 31],
+    /// ESR_EL2. Null if there is no EL2, and so is the next.
+    syndrome: *mut api::Handle,
+    /// FAR_EL2.
+    fault_address: *mut api::Handle,
 }
 
 // SAFETY: the handles belong to the emulator, which allows them to be used on each of its
@@ -111,7 +115,13 @@ pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
 /// The emulator calls this when a CPU is created.
 extern "C" fn starts(index: c_uint, _: api::Data) {
     if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::find_general()) {
-        HANDLES.get_or_init(|| Handles { pstate, general });
+        let find = |name| registers::find(name).unwrap_or(null_mut());
+        HANDLES.get_or_init(|| Handles {
+            pstate,
+            general,
+            syndrome: find("ESR_EL2"),
+            fault_address: find("FAR_EL2"),
+        });
     }
     // A CPU is created on its own thread.
     HERE.set(Some(index));
@@ -349,8 +359,26 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
 /// The emulator calls this after a CPU has taken an exception or an interrupt, which will return to `from`.
 extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, _: u64, _: api::Data) {
     let Some(level) = current_level() else { return };
-    on_cpu(index, |cpu, shared| match kind {
-        api::INTERRUPT => cpu.note_interrupt(shared, from, level),
-        _ => cpu.note_exception(shared, from, level),
+    let failed = (kind == api::EXCEPTION && level == 2)
+        .then(failed_access)
+        .flatten();
+    on_cpu(index, |cpu, shared| {
+        if let Some(address) = failed {
+            cpu.note_failed_access(shared, from, address);
+        }
+        match kind {
+            api::INTERRUPT => cpu.note_interrupt(shared, from, level),
+            _ => cpu.note_exception(shared, from, level),
+        }
     });
+}
+
+/// Returns the virtual address of the access that the CPU failed to make below EL2, if it has taken an exception to EL2
+/// for that (DDI 0487K.a, ESR_EL2, EC).
+fn failed_access() -> Option<u64> {
+    const DATA_ABORT_LOWER: u64 = 0x24;
+    let syndrome = read_register(|handles| handles.syndrome)?;
+    (syndrome >> 26 & 0x3f == DATA_ABORT_LOWER)
+        .then(|| read_register(|handles| handles.fault_address))
+        .flatten()
 }

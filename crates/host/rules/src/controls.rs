@@ -77,6 +77,12 @@ impl Controls {
         self.root(0)
     }
 
+    /// Returns the VMID in VTTBR_EL2, which identifies the guest. A guest may have several tables of stage 2.
+    #[must_use]
+    pub fn guest(&self) -> u64 {
+        self.tables[0].0 >> 48
+    }
+
     pub(crate) fn note_write(&mut self, register: Register, value: u64) {
         match register {
             SCTLR_EL1 => self.sctlr[1] = value,

@@ -135,6 +135,21 @@ impl CheckedCpu {
         self.enter_level(shared, from, level);
     }
 
+    /// Notes that the instruction at `pc`, below EL2, did not access the virtual address `address`, because of an exception
+    /// to EL2. The exception is noted next.
+    pub fn note_failed_access(&mut self, shared: &Shared, pc: u64, address: u64) {
+        if self.begun.is_some_and(|(step, _)| step.place.pc != pc) {
+            self.settle_instruction(shared);
+        }
+        let now = Now {
+            cpu: self.number,
+            place: Place { level: 1, pc },
+            controls: &self.controls,
+            shared,
+        };
+        self.rules.on_failed_access(&now, address);
+    }
+
     fn enter_level(&mut self, shared: &Shared, from: u64, level: u8) {
         let now = Now {
             cpu: self.number,

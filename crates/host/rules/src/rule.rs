@@ -65,6 +65,10 @@ pub trait Rule: Default {
     #[inline]
     fn on_access(&mut self, _now: &Now<'_>, _access: &Access) {}
 
+    /// Handles an access to the virtual address `address` that the level below EL2 did not make, because it took an
+    /// exception to EL2, which may emulate it.
+    fn on_failed_access(&mut self, _now: &Now<'_>, _address: u64) {}
+
     /// Handles the fetch of instructions in the line of memory at `line`.
     fn on_fetch(&mut self, _now: &Now<'_>, _line: u64) {}
 

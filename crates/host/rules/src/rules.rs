@@ -40,6 +40,10 @@ macro_rules! rules {
                 $(self.$module.on_access(now, access);)*
             }
 
+            pub fn on_failed_access(&mut self, now: &Now<'_>, address: u64) {
+                $(self.$module.on_failed_access(now, address);)*
+            }
+
             pub fn on_fetch(&mut self, now: &Now<'_>, line: u64) {
                 $(self.$module.on_fetch(now, line);)*
             }
@@ -91,7 +95,9 @@ rules! {
 fn check<R: Rule>() {
     let About { name, says, cites } = R::ABOUT;
     assert!(
-        cites.contains("DDI 0487") || cites.contains("IHI 0069"),
+        ["DDI 0487", "IHI 0069", "IHI 0048"]
+            .iter()
+            .any(|one| cites.contains(one)),
         "{name}: {cites}"
     );
     let examples = R::EXAMPLES;

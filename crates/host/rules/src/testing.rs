@@ -7,7 +7,7 @@ mod program;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use crate::gic::{Frame, Mapped};
+use crate::gic::{Block, Frame, Mapped};
 use crate::register::Register;
 use crate::rules::unknown::{OF_EL1, OF_INTERFACE, OF_STAGE_2};
 use program::{Event, Program, word};
@@ -132,10 +132,22 @@ impl Examples {
             ["mrs", name, "before", next] => Event::ReadBefore(register(name), word(next)),
             ["zero", at] => Event::access("dc zva", number(at), false),
             ["device", name, at] => Event::access(name, number(at), true),
-            [frame @ ("gicd" | "gicr"), name, offset, value] => {
+            // EL2 emulates the guest's access that failed last, and moves the guest past it.
+            ["skip"] => Event::Skip,
+            ["failed", at] => Event::Failed(number(at)),
+            [
+                frame @ ("gicd" | "gicr" | "gicd2" | "gicc" | "gich" | "gicv"),
+                name,
+                offset,
+                value,
+            ] => {
                 let frame = match frame {
                     "gicd" => Frame::Distributor,
-                    _ => Frame::Redistributor(0x080a_0000),
+                    "gicr" => Frame::Redistributor(0x080a_0000),
+                    "gicd2" => Frame::Version2(Block::Distributor),
+                    "gicc" => Frame::Version2(Block::Interface),
+                    "gich" => Frame::Version2(Block::Control),
+                    _ => Frame::Version2(Block::GuestInterface),
                 };
                 let (offset, value) = (number(offset), number(value));
                 let register = Mapped {

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use rules::decode::{access_alignment, decode_before, is_access};
-use rules::gic::{Frame, Mapped};
+use rules::gic::{Block, Frame, Mapped};
 use rules::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, RULES, Shared};
 
 /// Memory in which each word contains its own address. Also checks that every finding has the name of a known rule.
@@ -23,6 +23,15 @@ impl Machine for Echo {
         assert_eq!(Finding::parse(&finding.to_string()).as_ref(), Some(finding));
     }
 }
+
+const FRAMES: [Frame; 6] = [
+    Frame::Distributor,
+    Frame::Redistributor(0x080a_0000),
+    Frame::Version2(Block::Distributor),
+    Frame::Version2(Block::Interface),
+    Frame::Version2(Block::Control),
+    Frame::Version2(Block::GuestInterface),
+];
 
 /// Generates any word, or one of the system instructions, which would be rare among arbitrary words.
 fn word() -> impl Strategy<Value = u32> {
@@ -55,8 +64,8 @@ proptest! {
                     address: value,
                     physical: (what > 2).then_some(value),
                     gic: (what == 1).then_some(Mapped {
-                        frame: Frame::Distributor,
-                        offset: value & 0xffff,
+                        frame: FRAMES[value as usize % FRAMES.len()],
+                        offset: value >> 8 & 0xffff,
                         value,
                     }),
                     size: (word >> 30) as u8,
@@ -70,6 +79,9 @@ proptest! {
                 cpu.note_fetch(&shared, place, value, 4);
             }
             if what == 0 && value & 1 == 0 {
+                if value & 2 == 0 {
+                    cpu.note_failed_access(&shared, place.pc, value);
+                }
                 cpu.note_exception(&shared, place.pc, level);
             } else if what == 0 {
                 cpu.note_interrupt(&shared, place.pc, level);

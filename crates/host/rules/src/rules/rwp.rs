@@ -6,6 +6,8 @@
 //! complete before an exception return or a wait. The write must also complete before another register of the frame is
 //! written, because some registers may be changed only while an interrupt is disabled.
 //!
+//! A GICv2 has no RWP, and the rule does not apply to it.
+//!
 //! Not seen: frames to which the emulator gives no name.
 
 use std::collections::BTreeMap;
@@ -94,6 +96,7 @@ impl Rule for WritesDone {
             awaited: ready; gicd str 0x184 1; gicd str 0x188 1; gicd ldr 0 0x80000000; gicd ldr 0 0; gicd str 0x284 1; eret
             another frame is written: ready; gicr str 0x10180 1; gicd str 0x104 1; gicr ldr 0 0
             an interrupt that comes between: ready; gicd str 0x184 1; irq 2; gicd str 0x284 1; eret; gicd ldr 0 0; eret
+            a GICv2: ready; gicd2 str 0 0; gicd2 str 0x180 0xffff0000; gicd2 str 0x284 1; eret
             nothing is disabled: ready; gicd str 0x184 0; eret
         ",
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::decode::{self, Operation, decode, decode_before};
 use crate::gic::Mapped;
-use crate::register::Register;
+use crate::register::{ELR_EL2, Register};
 use crate::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, Shared};
 
 /// Instructions without operands, or with x0 to x2.
@@ -15,7 +15,12 @@ const INSTRUCTIONS: &[(&str, u32)] = &[
     ("dsb sy", 0xd503_3f9f),
     ("dsb ish", 0xd503_3b9f),
     ("dsb ishst", 0xd503_3a9f),
+    ("dsb ishld", 0xd503_399f),
     ("dsb nsh", 0xd503_379f),
+    ("dmb ish", 0xd503_3bbf),
+    ("dmb ishst", 0xd503_3abf),
+    ("dmb ishld", 0xd503_39bf),
+    ("dmb nsh", 0xd503_37bf),
     ("wfi", 0xd503_207f),
     ("wfe", 0xd503_205f),
     ("wfit", 0xd503_1020),
@@ -92,6 +97,10 @@ pub enum Event {
     Fetch(u64),
     /// A write of a value to memory, by a loader or a store.
     Memory(u64, u64),
+    /// An access to an address that takes an exception to EL2.
+    Failed(u64),
+    /// EL2 writes to ELR_EL2 the address after the access that failed last.
+    Skip,
     /// The last instruction traps, to this level.
     Traps(u8),
     Interrupt(u8),
@@ -120,6 +129,7 @@ impl Program {
         let shared = Shared::new(machine.clone());
         let mut cpus: BTreeMap<u16, CheckedCpu> = BTreeMap::new();
         let mut pc = 0x1000;
+        let mut failed = 0;
         for &(number, level, event) in &self.events {
             let cpu = cpus.entry(number).or_insert_with(|| {
                 let mut cpu = CheckedCpu::new(number);
@@ -174,6 +184,12 @@ impl Program {
                 Event::Memory(address, value) => {
                     machine.0.lock().unwrap().memory.insert(address, value);
                 }
+                Event::Failed(address) => {
+                    failed = pc;
+                    cpu.note_failed_access(&shared, pc, address);
+                    cpu.note_exception(&shared, pc, 2);
+                }
+                Event::Skip => execute(decode(0xd510_0000 | ELR_EL2.to_word()), Some(failed + 4)),
                 Event::Traps(to) => {
                     pc -= 4;
                     cpu.note_exception(&shared, pc, to);
