@@ -61,7 +61,6 @@ pub fn called_function(cpu: &PerCpu) {
         cpu.request.wake(RESCHED, false);
         cpu.interrupted.store(true, Relaxed);
     }
-    // strict sgi-after-stores: this may interrupt a sender between its DSB and its SGI; the SGI does not depend on this store.
     CALLS.served.fetch_add(1, AcqRel);
 }
 

@@ -55,6 +55,8 @@ pub enum Operation {
     Isb,
     /// DSB.
     Dsb(Barrier),
+    /// DMB.
+    Dmb(Barrier),
     /// TLBI.
     Tlbi {
         /// Whether it also applies to the TLBs of other PEs.
@@ -95,15 +97,26 @@ pub enum Operation {
     Float,
 }
 
-/// Which accesses a DSB completes.
+/// Which accesses a DSB completes, or a DMB orders before later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Barrier {
-    /// Whether the DSB is only for accesses of this PE (NSH).
+    /// Whether the barrier is only for accesses of this PE (NSH).
     pub alone: bool,
-    /// Whether the DSB completes stores before it.
+    /// Whether the barrier applies to stores before it.
     pub stores: bool,
-    /// Whether the DSB completes loads before it.
+    /// Whether the barrier applies to loads before it.
     pub loads: bool,
+}
+
+impl Barrier {
+    /// Decodes the field CRm of a DSB or DMB.
+    const fn of(crm: u32) -> Self {
+        Self {
+            alone: crm >> 2 == 1,
+            stores: crm & 2 != 0,
+            loads: crm & 1 != 0,
+        }
+    }
 }
 
 /// The TLB entries that a TLBI invalidates.
@@ -251,11 +264,8 @@ fn decode_barrier_or_hint(word: u32) -> Option<Operation> {
             loads: true,
         })),
         // SSBB and PSSBB use the encodings of a DSB that would wait for no accesses.
-        (0x33, 4) if crm & 3 != 0 => Some(Operation::Dsb(Barrier {
-            alone: crm >> 2 == 1,
-            stores: crm & 2 != 0,
-            loads: crm & 1 != 0,
-        })),
+        (0x33, 4) if crm & 3 != 0 => Some(Operation::Dsb(Barrier::of(crm))),
+        (0x33, 5) if crm & 3 != 0 => Some(Operation::Dmb(Barrier::of(crm))),
         (0x33, 6) => Some(Operation::Isb),
         (0x32, _) => decode_hint(crm << 3 | op2),
         (0x31, 0 | 1) if crm == 0 => Some(Operation::Wait(Wait::Bounded)),

@@ -41,7 +41,9 @@ fn instructions_are_what_they_are() {
         (0xd503_379f, Some(Dsb(own))),
         (0xd503_3a9f, Some(Dsb(of_stores))),
         (0xd503_399f, Some(Dsb(of_loads))),
-        (0xd503_3bbf, None), // dmb ish
+        (0xd503_3bbf, Some(Dmb(all))),
+        (0xd503_3abf, Some(Dmb(of_stores))),
+        (0xd503_39bf, Some(Dmb(of_loads))),
         (0xd503_309f, None), // ssbb
         (0xd503_3f5f, Some(ClearExclusive)),
         (0xd503_205f, Some(Wait(super::Wait::Event))),
