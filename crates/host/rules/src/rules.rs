@@ -8,6 +8,7 @@ pub(crate) mod code;
 mod counter;
 mod device;
 mod exclusive;
+mod gich_read_back;
 mod interrupt_end;
 mod list_registers;
 mod new_regime;
@@ -85,6 +86,7 @@ rules! {
     interrupt_end::InterruptEnded,
     active_priorities::ActivePriorities,
     list_registers::ListRegisters,
+    gich_read_back::GichReadBack,
     rwp::WritesDone,
     unknown::WrittenBeforeRead,
     counter::CounterInOrder,

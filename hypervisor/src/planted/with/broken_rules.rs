@@ -10,8 +10,10 @@ use core::sync::atomic::{AtomicU64, compiler_fence};
 use aarch64_cpu::registers::{
     CNTVCT_EL0, HCR_EL2, Readable, SCTLR_EL2, TTBR0_EL2, VTCR_EL2, Writeable,
 };
-use arch::regs::{ICH_AP0R0_EL2, ICH_AP1R0_EL2, ICH_ELRSR_EL2, set_ich_lr};
+use arch::gicv2::REGISTERS;
+use arch::regs::{ICH_AP0R0_EL2, ICH_AP1R0_EL2, ICH_ELRSR_EL2, Register, set_ich_lr};
 use arch::{gic_cpu, insn};
+use gic::gich;
 
 use crate::cpu::percpu::PerCpu;
 use crate::machine::machine;
@@ -19,6 +21,17 @@ use crate::machine::machine;
 /// A word on its own cache line.
 #[repr(align(64))]
 struct Line(AtomicU64);
+
+/// Stores a word to a register of the interrupt controller. A macro leaves the name of the function that breaks a rule.
+macro_rules! store {
+    ($register:expr, $value:expr) => {
+        // SAFETY: the address is that of a register which is mapped, and this CPU's own.
+        unsafe {
+            asm!("str {value:w}, [{register}]", value = in(reg) $value, register = in(reg) $register,
+                options(nostack, preserves_flags));
+        }
+    };
+}
 
 /// Breaks the rules that can be broken without an exception.
 pub fn break_all() {
@@ -31,10 +44,18 @@ pub fn break_all() {
     interrupt_ended();
     active_priorities();
     list_registers();
-    gic_writes_done();
+    if is_version2() {
+        gich_read_back();
+    } else {
+        gic_writes_done();
+    }
     tlb_invalidated();
     counter_in_order();
     wait_can_end();
+}
+
+fn is_version2() -> bool {
+    machine().platform.gic.version2.is_some()
 }
 
 fn written_before_read() {
@@ -95,7 +116,13 @@ fn exclusive_memory() {
 fn interrupt_ended() {
     /// An SGI that EL2 never sends.
     const NONE: u32 = 15;
-    gic_cpu::end(NONE);
+    /// GICC_EOIR.
+    const EOIR: u64 = 0x10;
+    if is_version2() {
+        store!(REGISTERS.interface.load(Relaxed) + EOIR, NONE);
+    } else {
+        gic_cpu::end(NONE);
+    }
 }
 
 fn active_priorities() {
@@ -107,9 +134,31 @@ fn active_priorities() {
 fn list_registers() {
     /// The state pending and active, and the bit HW.
     const BOTH_OF_HARDWARE: u64 = 3 << 62 | 1 << 61;
-    set_ich_lr(0, BOTH_OF_HARDWARE);
+    /// GICH_LR0, and the same fields in it.
+    const LR0: u64 = 0x100;
+    const BOTH_OF_HARDWARE_2: u32 = 3 << 28 | 1 << 31;
+    if is_version2() {
+        store!(REGISTERS.control.load(Relaxed) + LR0, BOTH_OF_HARDWARE_2);
+    } else {
+        set_ich_lr(0, BOTH_OF_HARDWARE);
+    }
     set_ich_lr(0, 0);
     insn::isb();
+}
+
+fn gich_read_back() {
+    /// SPSR_EL2 of the state in which EL2 runs: EL2 with SP_EL2, and all interrupts masked.
+    const STATE: u64 = 0x3c9;
+    let before = gich::read(Register::ICH_HCR_EL2 as u32);
+    // GICH_HCR is the first register.
+    store!(REGISTERS.control.load(Relaxed), 0);
+    // SAFETY: the exception return leads to the instruction after it, in the state that the CPU is in already. ELR_EL2 and
+    // SPSR_EL2 have no content before the guest runs.
+    unsafe {
+        asm!("adr {next}, 2f", "msr elr_el2, {next}", "msr spsr_el2, {state}", "eret", "2:",
+            next = out(reg) _, state = in(reg) STATE, options(nostack));
+    }
+    gich::write(Register::ICH_HCR_EL2 as u32, before);
 }
 
 fn gic_writes_done() {
@@ -120,11 +169,7 @@ fn gic_writes_done() {
     const UNUSED: u32 = 1 << 16;
     let redistributor = PerCpu::this().redistributor();
     for register in [ICENABLER, ICPENDR] {
-        // SAFETY: these are registers of this CPU's redistributor, which is mapped.
-        unsafe {
-            asm!("str {bit:w}, [{register}]", bit = in(reg) UNUSED,
-                register = in(reg) redistributor.base() + register, options(nostack, preserves_flags));
-        }
+        store!(redistributor.base() + register, UNUSED);
     }
     redistributor.disable_all(UNUSED);
 }
