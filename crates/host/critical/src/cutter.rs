@@ -5,6 +5,7 @@ pub(crate) mod releases;
 mod state;
 mod turns;
 
+pub use releases::sgi_of_version2;
 pub use state::Recorded;
 
 use std::collections::{BTreeSet, HashMap};

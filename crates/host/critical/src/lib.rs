@@ -62,7 +62,7 @@ pub use charted::Charted;
 pub use clock::{Stretch, Via};
 pub use committed::{Committed, Core};
 pub use counts::{Class, Counts};
-pub use cutter::{Cutter, NO_CELL, Recorded, Tpidr};
+pub use cutter::{Cutter, NO_CELL, Recorded, Tpidr, sgi_of_version2};
 pub use exits::{Cause, Exits};
 pub use halt::resume_index;
 pub use reasons::Reasons;

@@ -9,6 +9,17 @@ use crate::{Counts, Tpidr};
 /// ICC_SGI1R_EL1.IRM: the SGI is sent to all CPUs except the sender (IHI 0069H, 12.2.20).
 pub(super) const ALL_OTHERS: u64 = 1 << 40;
 
+/// Returns the value of ICC_SGI1R_EL1 that sends the SGI which a store of `value` to GICD_SGIR sends (IHI 0048B, 4.3.15).
+/// CPU interface n is taken for that of the CPU with affinity n. Returns `None` if the sender is the only target.
+#[must_use]
+pub const fn sgi_of_version2(value: u64) -> Option<u64> {
+    match value >> 24 & 3 {
+        0 => Some((value & 0xf) << 24 | value >> 16 & 0xff),
+        1 => Some((value & 0xf) << 24 | ALL_OTHERS),
+        _ => None,
+    }
+}
+
 impl Cutter {
     /// Records that this CPU stores to `address`, from which other CPUs may load.
     pub fn record_store(&mut self, tpidr: Tpidr, now: Counts, address: u64) {

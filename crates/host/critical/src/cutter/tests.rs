@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::releases::{ALL_OTHERS, sgi_is_for};
+use super::releases::{ALL_OTHERS, sgi_is_for, sgi_of_version2};
 use super::*;
 use crate::Class;
 
@@ -263,6 +263,10 @@ fn an_interrupt_is_for_whom_it_names() {
     assert!(sgi_is_for(list(1, 1, 1), 0x110));
     assert!(!sgi_is_for(list(0, 1, 1), 0x110));
     assert!(sgi_is_for(ALL_OTHERS, 5));
+    let is_for = |value, cpu| sgi_of_version2(value).is_some_and(|value| sgi_is_for(value, cpu));
+    assert!(is_for(1 << 18 | 7, 2) && !is_for(1 << 18 | 7, 1));
+    assert!(is_for(1 << 24 | 7, 5));
+    assert_eq!(sgi_of_version2(2 << 24 | 7), None);
 
     let mut machine = OneThread::new();
     machine.cutter.set_affinity(FAR, 1);

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use critical::{Cause, Chart, Charted, Counts, Cutter, Identity, Reasons, Tpidr};
+use critical::{Cause, Chart, Charted, Counts, Cutter, Identity, Reasons, Tpidr, sgi_of_version2};
 
 use super::counting::{self, executed_without};
 use super::tracing::Tracing;
@@ -148,6 +148,10 @@ impl State {
         }
         if kind.has(Reasons::SEND)
             && let Some(value) = self.general_register(Reasons::sgi_register(step.word))
+            && let Some(value) = match Reasons::sends_by_store(step.word) {
+                true => sgi_of_version2(value),
+                false => Some(value),
+            }
         {
             self.cutter.record_send(tpidr, now, value);
         }

@@ -22,6 +22,8 @@ const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
 /// Labels of the two instructions in an interrupt handler that set a flag.
 const FLAGS: [&str; 2] = ["el1_irq_flag", "el1_irq_flag_version2"];
+/// The hypervisor's function that sends an SGI of a guest for which `exits::fast_paths_version2` has no path.
+const SEND: &str = "send_sgi";
 /// Label of the instruction that acknowledges an interrupt from a GICv2.
 const IAR: &str = "el1_irq_iar_version2";
 /// The section with a program's own code.
@@ -51,6 +53,9 @@ pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
                 bail!("no instruction comes from {name}, which marks samples");
             }
         }
+    }
+    if level == 2 {
+        code.mark_sends(&lines::pieces(&file, |name| name == SEND)?);
     }
     Ok(code.0)
 }
@@ -98,10 +103,7 @@ impl Code {
             );
         }
         for n in 0..words.len() {
-            let mut kind = Reasons::of_word(words[n]);
-            if Some(words[n]) == store {
-                kind = kind.and(Reasons::SEND);
-            }
+            let kind = Reasons::of_word(words[n]);
             kinds[n] = kinds[n].and(kind);
             if kind.has(Reasons::PAUSE) && n + 1 < kinds.len() {
                 kinds[n + 1] = kinds[n + 1].and(Reasons::RESUME);
@@ -153,6 +155,23 @@ impl Code {
             }
         }
         Ok(())
+    }
+
+    /// Marks the stores to GICD_SGIR in `pieces`. They have the register's address in a general register.
+    fn mark_sends(&mut self, pieces: &[Piece]) {
+        let Image {
+            words,
+            kinds,
+            address,
+            ..
+        } = &mut self.0;
+        for (n, (word, kind)) in words.iter().zip(kinds).enumerate() {
+            let place = *address + 4 * n as u64;
+            let sends = |piece: &Piece| piece.range.0 <= place && place < piece.range.1;
+            if Reasons::sends_by_store(*word) && pieces.iter().any(sends) {
+                *kind = kind.and(Reasons::SEND);
+            }
+        }
     }
 
     /// Returns the kinds of the instructions at link addresses from `begin` up to `end`.
