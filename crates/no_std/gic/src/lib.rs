@@ -2,9 +2,7 @@
 //! The memory-mapped parts of the physical GICv3, distributor and redistributors (the CPU interface
 //! uses system registers: `arch::gic_cpu`), and all of a GICv2: [`version2`].
 //!
-//! Register layouts and set-up sequences come from `arm-gic`. This crate adds the search for a
-//! CPU's redistributor, since redistributors of real machines are neither contiguous nor ordered:
-//! see [`locate`].
+//! Redistributors of real machines are neither contiguous nor ordered: see [`locate`].
 
 #![cfg_attr(not(test), no_std)]
 
@@ -14,15 +12,10 @@ pub mod mmio;
 mod spi;
 pub mod version2;
 
-use arm_gic::IntId;
-use arm_gic::gicv3::registers::{Gicd, GicrSgi};
-use arm_gic::gicv3::{GicDistributor, GicRedistributor};
 use core::fmt;
-use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use platform::Gic;
-use safe_mmio::UniqueMmioPointer;
 
 pub use spi::{Spi, enabled_spis};
 
@@ -35,6 +28,10 @@ const GICR_CTLR: u64 = 0x0;
 const GICR_CTLR_RWP: u32 = 1 << 3;
 /// Offset of GICR_TYPER in a redistributor frame (IHI 0069H, 12.11).
 const GICR_TYPER: u64 = 0x8;
+/// Offset of GICR_WAKER, and its bits: software asks for sleep, and the interface sleeps (IHI 0069H, 12.11).
+const GICR_WAKER: u64 = 0x14;
+const PROCESSOR_SLEEP: u32 = 1 << 1;
+const CHILDREN_ASLEEP: u32 = 1 << 2;
 /// GICR_TYPER.PPInum: the number of registers with 32 extended PPIs each.
 const PPI_NUM: u32 = 27;
 /// INTID of the first extended PPI.
@@ -43,6 +40,10 @@ const EXTENDED: u32 = 1056;
 const GICD_CTLR_DS: u32 = 1 << 6;
 /// Number of reads before giving up on an expected value: more than any implementation takes.
 const PATIENCE: u32 = 1_000_000;
+/// Offset of GICR_IGROUPR0 from the start of the redistributor.
+const GICR_IGROUPR0: u64 = 0x1_0080;
+/// Offset of GICR_ICFGR0 from the start of the redistributor.
+const GICR_ICFGR0: u64 = 0x1_0c00;
 /// Offset of GICR_ISPENDR0 from the start of the redistributor: 0x200 in the SGI frame.
 const GICR_ISPENDR0: u64 = 0x1_0200;
 /// Offset of GICR_ICPENDR0 from the start of the redistributor.
@@ -116,17 +117,16 @@ impl fmt::Display for Error {
 /// The description must be true and mapped as device memory, and no other
 /// code may use the distributor during the call.
 pub unsafe fn enable_distributor(gic: &Gic<'_>) -> Result<(), Error> {
-    let base = NonNull::new(gic.distributor.base as *mut Gicd).ok_or(Error::NullAddress)?;
+    if gic.distributor.base == 0 {
+        return Err(Error::NullAddress);
+    }
     if let Some(version2) = &gic.version2 {
         // SAFETY: the caller promises what this needs.
         unsafe { version2::enable_distributor(gic.distributor.base, version2) };
         return Ok(());
     }
     // SAFETY: the caller promises what this needs.
-    unsafe { spi::quieten(gic) };
-    // SAFETY: the caller vouches for the address and that it is not shared.
-    let mut distributor = GicDistributor::new(unsafe { UniqueMmioPointer::new(base) });
-    distributor.configure_default_settings();
+    unsafe { spi::enable_distributor(gic) };
     Ok(())
 }
 
@@ -270,10 +270,39 @@ impl Redistributor {
         if self.is_version2 {
             return version2::set_up_private();
         }
-        let mut device = self.device();
-        // Some firmware leaves the redistributor awake, so the error "already awake" is fine.
-        let _ = device.mark_core_awake();
-        device.configure_default_settings();
+        self.wake();
+        self.disable_all(u32::MAX);
+        self.disable_extended();
+        // There are 32 SGIs and PPIs, and as many extended PPIs for each further register.
+        let registers = self.extended_registers() + 1;
+        (0..registers).for_each(|n| self.write(GICR_IGROUPR0 + 4 * n, u32::MAX));
+        (0..8 * registers).for_each(|n| self.write(GICR_IPRIORITYR0 + 4 * n, 0x8080_8080));
+        // SGIs stay edge-triggered (IHI 0069H, 12.11, GICR_ICFGR0).
+        (1..2 * registers).for_each(|n| self.write(GICR_ICFGR0 + 4 * n, 0));
+    }
+
+    /// Wakes the redistributor (IHI 0069H, 12.11, GICR_WAKER). Some firmware leaves it awake.
+    fn wake(&self) {
+        let waker = self.read(GICR_WAKER);
+        if waker & CHILDREN_ASLEEP == 0 {
+            return;
+        }
+        self.write(GICR_WAKER, waker & !PROCESSOR_SLEEP);
+        let awake = (0..PATIENCE).any(|_| self.read(GICR_WAKER) & CHILDREN_ASLEEP == 0);
+        assert!(awake, "GIC: GICR_WAKER of {:#x} stays asleep", self.base);
+    }
+
+    /// Returns the number of registers that have extended PPIs, of each kind with a bit per INTID.
+    fn extended_registers(&self) -> u64 {
+        u64::from(self.read(GICR_TYPER) >> PPI_NUM).min(2)
+    }
+
+    /// Disables the extended PPIs.
+    fn disable_extended(&self) {
+        for n in 1..=self.extended_registers() {
+            self.write(GICR_ICENABLER0 + 4 * n, u32::MAX);
+            self.await_disabled();
+        }
     }
 
     /// Clears firmware's state: no SGI or PPI stays enabled, pending or active. An interrupt that
@@ -289,9 +318,8 @@ impl Redistributor {
         if self.is_version2 {
             return;
         }
-        for n in 1..=u64::from(self.read(GICR_TYPER) >> PPI_NUM).min(2) {
-            self.write(GICR_ICENABLER0 + 4 * n, u32::MAX);
-            self.await_disabled();
+        self.disable_extended();
+        for n in 1..=self.extended_registers() {
             self.write(GICR_ICPENDR0 + 4 * n, u32::MAX);
             self.write(GICR_ICACTIVER0 + 4 * n, u32::MAX);
         }
@@ -407,20 +435,9 @@ impl Redistributor {
     /// # Safety
     /// No other code may use this redistributor during the call.
     pub unsafe fn set_priority(&self, intid: u32, priority: u8) {
-        let intid = if intid < 16 {
-            IntId::sgi(intid)
-        } else {
-            IntId::ppi(intid - 16)
-        };
-        // The call refuses only INTIDs that are not private, and this one is private.
-        let _ = self.device().set_interrupt_priority(intid, priority);
-    }
-
-    fn device(&self) -> GicRedistributor<'static> {
-        let base = NonNull::new(self.base as *mut GicrSgi).expect("found by its affinity");
-        // SAFETY: the caller of `find` promised that the frames are mapped; the callers of this
-        // function promise that nothing else uses this frame meanwhile.
-        GicRedistributor::new(unsafe { UniqueMmioPointer::new(base) })
+        let register = self.base.wrapping_add(GICR_IPRIORITYR0 + u64::from(intid));
+        // SAFETY: the caller of `find` promised that the frames are mapped; this byte belongs to one interrupt.
+        unsafe { mmio::store_8(register, priority) }
     }
 
     fn read(&self, offset: u64) -> u32 {
@@ -429,10 +446,10 @@ impl Redistributor {
         unsafe { mmio::load_32(self.base.wrapping_add(offset)) }
     }
 
-    /// Writes a register in which only ones have an effect, so no exclusive access is needed.
+    /// Writes a register in which only ones have an effect, so no exclusive access is needed, or one that only this CPU
+    /// uses, at its start.
     fn write(&self, offset: u64, value: u32) {
-        // SAFETY: the caller of `find` promised that the frames are mapped; the register changes
-        // only the bits written as one.
+        // SAFETY: the caller of `find` promised that the frames are mapped, and no two CPUs change one bit at once.
         unsafe { mmio::store_32(self.base.wrapping_add(offset), value) }
     }
 }

@@ -21,9 +21,17 @@ const ITARGETSR: u64 = 0x800;
 /// GICD_IROUTER: a doubleword per INTID.
 const IROUTER: u64 = 0x6000;
 
-/// GICD_CTLR, and its bit RWP: a write of GICD_ICENABLER has not yet taken effect.
+/// GICD_ICFGR: two bits per INTID.
+const ICFGR: u64 = 0xc00;
+
+/// GICD_CTLR, and its bit RWP: a write of GICD_CTLR or GICD_ICENABLER has not yet taken effect.
 const CTLR: u64 = 0;
 const RWP: u32 = 1 << 31;
+/// GICD_CTLR.ARE and EnableGrp1, at the same places whether there are two security states or one; and the bits that
+/// enable groups, of which bit 0 is Group 0 of one security state.
+const ARE: u32 = 1 << 4;
+const ENABLE_GROUP_1: u32 = 1 << 1;
+const ENABLE_GROUPS: u32 = ENABLE_GROUP_1 | 1;
 /// GICD_TYPER. ITLinesNumber, bits 4:0, is the number of 32-INTID registers after the first.
 const TYPER: u64 = 4;
 const ICACTIVER: u64 = 0x380;
@@ -34,10 +42,25 @@ const ESPI_RANGE: u32 = 27;
 /// INTID of the first extended SPI.
 const EXTENDED: u32 = 4096;
 
-/// Returns the counterpart of `register` for extended SPIs: GICD_IGROUPR0E is at 0x1000, and the
-/// others follow in the same order, with space for four times as many INTIDs (IHI 0069H, 12.8).
+/// Registers to set for every SPI: the first of them, how many of them 32 SPIs have, and the value.
+const AT_START: [(u64, u64, u32); 6] = [
+    (ICENABLER, 1, u32::MAX),
+    (ICPENDR, 1, u32::MAX),
+    (ICACTIVER, 1, u32::MAX),
+    // Group 1, the priority that Non-secure software can make no more urgent, and level-triggered.
+    (IGROUPR, 1, u32::MAX),
+    (IPRIORITYR, 8, 0x8080_8080),
+    (ICFGR, 2, 0),
+];
+
+/// Returns the counterpart of `register` for extended SPIs. GICD_IGROUPR0E is at 0x1000, and those with a bit per INTID
+/// follow in the same order, with space for four times as many INTIDs (IHI 0069H, 12.8).
 const fn extended_register(register: u64) -> u64 {
-    0x1000 + 4 * (register - IGROUPR)
+    match register {
+        IPRIORITYR => 0x2000,
+        ICFGR => 0x3000,
+        _ => 0x1000 + 4 * (register - IGROUPR),
+    }
 }
 
 /// Counts the enabled SPIs. Use this for a physical distributor only: a hypervisor may be unable to
@@ -54,12 +77,35 @@ pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
     enabled.sum()
 }
 
-/// Disables every SPI, and clears its pending and active states.
+/// Enables the distributor of a GICv3. See [`crate::enable_distributor`].
 ///
 /// # Safety
 /// The description must be true and mapped as device memory, and no other code may
 /// use the distributor during the call.
-pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
+pub(crate) unsafe fn enable_distributor(gic: &Gic<'_>) {
+    let base = gic.distributor.base;
+    // SAFETY: the caller vouches for the frame, and that only this code uses it.
+    let write = |value| unsafe {
+        store_32(base + CTLR, value);
+        await_done(base);
+    };
+    // SAFETY: as above; a read changes nothing.
+    let control = unsafe { load_32(base + CTLR) } & !RWP;
+    if control & ARE == 0 {
+        // ARE may change only while no group is enabled (IHI 0069H, 12.9, GICD_CTLR).
+        write(control & !ENABLE_GROUPS);
+        write(control & !ENABLE_GROUPS | ARE);
+    }
+    // SAFETY: as above.
+    unsafe { set_every_spi(gic) };
+    write(control | ARE | ENABLE_GROUP_1);
+}
+
+/// Sets every SPI to [`AT_START`].
+///
+/// # Safety
+/// See [`enable_distributor`].
+unsafe fn set_every_spi(gic: &Gic<'_>) {
     let word = |offset: u64| gic.distributor.base + offset;
     // SAFETY: the caller vouches for the frame, and that only this code uses it.
     unsafe {
@@ -69,24 +115,24 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
             0 => 0,
             _ => u64::from(typer >> ESPI_RANGE) + 1,
         };
-        for register in [ICENABLER, ICPENDR, ICACTIVER] {
-            for n in 1..=registers {
-                store_32(word(register + 4 * n), u32::MAX);
+        for (register, each, value) in AT_START {
+            for n in each..each * (registers + 1) {
+                store_32(word(register + 4 * n), value);
             }
-            for n in 0..more {
-                store_32(word(extended_register(register) + 4 * n), u32::MAX);
+            for n in 0..each * more {
+                store_32(word(extended_register(register) + 4 * n), value);
             }
-            await_disabled(gic.distributor.base);
+            await_done(gic.distributor.base);
         }
     }
 }
 
-/// Waits until writes of GICD_ICENABLER take effect: disabled interrupts may still become pending
-/// until then (IHI 0069H, 12.9, GICD_CTLR.RWP).
+/// Waits until writes of GICD_CTLR and GICD_ICENABLER take effect: disabled interrupts may still become pending until
+/// then (IHI 0069H, 12.9, GICD_CTLR.RWP).
 ///
 /// # Safety
 /// A distributor must be mapped at `distributor` as device memory.
-unsafe fn await_disabled(distributor: u64) {
+unsafe fn await_done(distributor: u64) {
     // SAFETY: the caller promises that the distributor is mapped; a read changes nothing.
     let done = (0..PATIENCE).any(|_| unsafe { load_32(distributor + CTLR) } & RWP == 0);
     assert!(done, "GIC: GICD_CTLR.RWP stays set");
@@ -162,7 +208,7 @@ impl Spi {
     pub fn disable(&self) {
         self.write_bit(ICENABLER);
         // SAFETY: the caller of `new` promised that the frame is mapped.
-        unsafe { await_disabled(self.distributor) };
+        unsafe { await_done(self.distributor) };
     }
 
     /// Makes the SPI pending.
@@ -228,12 +274,12 @@ mod tests {
 
     /// Runs `test` on memory in place of a distributor's registers; returns their final values.
     fn with_registers(typer: u32, test: impl FnOnce(&Gic<'_>)) -> Vec<u32> {
-        let mut registers = vec![0u32; 0x2000 / 4];
+        let mut registers = vec![0u32; 0x1_0000 / 4];
         registers[1] = typer;
         let gic = Gic {
             distributor: Region {
                 base: registers.as_mut_ptr() as u64,
-                size: 0x2000,
+                size: 0x1_0000,
             },
             version2: None,
             redistributors: &[],
@@ -245,9 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn extended_spis_are_quietened_where_there_are_some() {
+    fn every_spi_is_set_and_extended_ones_where_there_are_some() {
         // SAFETY: this is memory of the test.
-        let quiet = |gic: &Gic<'_>| unsafe { quieten(gic) };
+        let quiet = |gic: &Gic<'_>| unsafe { enable_distributor(gic) };
         let one = |registers: &[u32], at: usize| registers[at / 4] == u32::MAX;
         // There are 64 SPIs, and extended SPIs in two registers.
         let registers = with_registers(2 | 1 << 8 | 1 << 27, quiet);
@@ -258,7 +304,19 @@ mod tests {
             );
             assert_eq!(registers[first / 4 + 2], 0);
         }
-        assert!(one(&registers, 0x184) && one(&registers, 0x188) && registers[0x18c / 4] == 0);
+        for first in [0x84, 0x184, 0x284, 0x384] {
+            // The first register of each kind is a redistributor's.
+            assert!(registers[first / 4 - 1] == 0 && one(&registers, first));
+            assert!(one(&registers, first + 4) && registers[first / 4 + 2] == 0);
+        }
+        let are_priorities = |from: usize, to: usize| {
+            let inside = registers[from / 4..to / 4].iter();
+            inside.clone().all(|word| *word == 0x8080_8080)
+                && registers[from / 4 - 1] == 0
+                && registers[to / 4] == 0
+        };
+        assert!(are_priorities(0x420, 0x460) && are_priorities(0x2000, 0x2040));
+        assert_eq!(registers[0], 0x12);
         let registers = with_registers(2, quiet);
         assert!(registers[0x1000 / 4..].iter().all(|word| *word == 0));
     }

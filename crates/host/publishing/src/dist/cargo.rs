@@ -112,7 +112,7 @@ mod tests {
     fn what_only_runs_here_is_not_linked() {
         let linked = linked_crates(&[("hypervisor", toolchain::TARGET)]).unwrap();
         let has = |name: &str| linked.iter().any(|(linked, _)| linked == name);
-        assert!(has("hypervisor") && has("arm-gic") && has("ucs2"));
+        assert!(has("hypervisor") && has("arm-psci") && has("ucs2"));
         // `syn` and `uefi-macros` are only for the macros of `uefi`, and `clap` is only for the host.
         assert!(!has("syn") && !has("uefi-macros") && !has("clap"));
         let known = locked_crates().unwrap();
