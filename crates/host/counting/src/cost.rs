@@ -68,7 +68,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     }
     let base = args.compare.as_ref().map(|file| match file {
         Some(file) => history::read_baseline(file),
-        None => history::read_baseline(&history::newest::<Costs>()?),
+        None => history::read_baseline(&history::newest::<Costs>(&args.board)?),
     });
     let base = base.transpose()?;
     args.format.claim()?;
@@ -96,7 +96,10 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     }
     let judged = against.map_or(Ok(()), |against| against.fail_on_growth());
     if let Some(label) = &args.save {
-        say!("kept as {}", history::save_baseline(costs, label)?);
+        say!(
+            "kept as {}",
+            history::save_baseline(costs, &args.board, label)?
+        );
     }
     judged
 }

@@ -31,7 +31,9 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     }
     let base: Option<Card> = match &args.compare {
         Some(Some(file)) => Some(history::read_baseline(file)?),
-        Some(None) => Some(history::read_baseline(&history::newest::<Card>()?)?),
+        Some(None) => Some(history::read_baseline(&history::newest::<Card>(
+            &args.board,
+        )?)?),
         None => None,
     };
     args.format.claim()?;
@@ -58,7 +60,10 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         _ => Ok(()),
     };
     if let Some(label) = &args.save {
-        say!("kept as {}", history::save_baseline(card, label)?);
+        say!(
+            "kept as {}",
+            history::save_baseline(card, &args.board, label)?
+        );
     }
     judged
 }
@@ -274,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_newest_card_counts_the_lines_of_each_path() {
-        let newest = history::newest::<Card>().unwrap();
+        let newest = history::newest::<Card>("gem5").unwrap();
         let card: Card = history::read_baseline(&newest).unwrap();
         for (model, paths) in &card.models {
             for (path, cycles) in paths {

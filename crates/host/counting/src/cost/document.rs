@@ -72,12 +72,12 @@ cargo xtask report RUN-VIRT RUN-GEM5                                           #
 
 You build gem5 yourself: 24.0 or newer, for Arm (`scons build/ARM/gem5.opt`; Ruby is not needed; about an hour on two cores). `--gem5 PATH`, the
 variable `GEM5` or the search path names the program; `experiment` and `test` use only the last two. `cargo xtask doctor` reports what it found. gem5
-simulates 100,000 to 500,000 instructions a second. The repository contains no code of gem5: `boards/gem5/machine.py` uses its Python interface.
+simulates 100,000 to 500,000 instructions a second. `boards/gem5/machine.py` uses its Python interface.
 
 Each core has a first-level and a second-level cache. The cores share a coherent crossbar, a last-level cache and a memory of fixed latency. There are a
 GICv3 with 16 list registers, the generic timer and a PL011, but no firmware. Every core enters the image at EL2 with the device tree in x0, and the image
-holds all but the first (`crates/no_std/arch/src/hold.rs`). EOT on the PL011 ends the simulation. [Linux](linux.md#on-simulated-cores) runs under Rouse, or
-with nothing below it.
+holds all but the first (`crates/no_std/arch/src/hold.rs`). EOT on the PL011 ends the simulation. [Linux](linux.md#on-simulated-cores) runs under Rouse,
+with nothing below it, or as the host of KVM.
 
 | `--cpu-model` | core |
 |---|---|
@@ -88,7 +88,9 @@ with nothing below it.
 
 `boards/gem5/parameters.toml` gives each parameter a value and its source, for two presets. In `plain` the counter ticks with the cores (2 GHz), so
 values are exact. `graviton-like` has Graviton3's clock, counter and caches, and assumptions where nothing is published. `--set NAME=VALUE` changes
-one parameter. `results.json` has all of them under `machine.emulator.parameters`.
+one parameter. `results.json` has all of them under `machine.emulator.parameters`. `irq-ns` and `wake-ns` need a gem5 whose source has
+`boards/gem5/gem5.patch`: an interrupt then takes `irq-ns` from the interrupt controller to a core, and `wake-ns` more while the core waits. With
+`irq-ns=1000`, a round trip of two interrupts takes 4,004 cycles of 0.5 ns more (360 and 4,364, `minor`, WFI, 30 November 2026).
 
 A value is elapsed time in cycles of the core's clock, between two readings of the counter by the CPU that measures. All CPUs share the counter, and
 it keeps counting while they wait. The PMU's cycle counter does neither, so `pmu.cycles` counts only the cycles in which a CPU was not waiting. The
@@ -101,8 +103,8 @@ nanoseconds of a Graviton.
 
 | not modelled | consequence |
 |---|---|
-| the path of an interrupt | an SGI reaches the other core's interface at once. On a server it takes hundreds of nanoseconds (KVM, kvm-unit-tests) |
-| power states | a waiting core is awake at once, and its clock never changes. Hardware needs time to leave WFI, and much more for deeper states |
+| the path of an interrupt | an SGI reaches the other core's interface at once. On a server it takes hundreds of nanoseconds (KVM, kvm-unit-tests). `irq-ns` adds a delay |
+| power states | a waiting core is awake at once, and its clock never changes. Hardware needs time to leave WFI, and much more for deeper states. `wake-ns` adds some |
 | a server's interconnect | one crossbar, whose latency is a parameter, replaces it. Only the cores cause contention |
 | a real core's prefetchers, predictors and store buffers | `minor` and `o3` are generic; the widths of `graviton-like` do not make a Neoverse |
 | FEAT_WFxT | `wfet` cells are skipped |
@@ -221,10 +223,26 @@ const BOOT: &str = "
 `insns: reset to the guest's first` is the length of a boot, which zeroes the guest's RAM.
 ";
 
-pub fn page(baselines: &[Costs], cards: &[Card]) -> String {
+/// Text above the table of a board with a GICv2.
+const VERSION_2: &str = "
+## On a GICv2
+
+Instructions at EL2 with `inject`, and those of the path's floor, on both versions of the interrupt controller
+([how](architecture.md#a-gicv2)). Where a path is Rust, each access to a register of a GICv2's interface calls the code that translates it.
+
+| path | `virt` | floor | `virt-gic2` | floor |
+|---|---:|---:|---:|---:|
+";
+
+/// Returns the page: the costs of the usual board, by baseline, `cards` with cycles, and the costs of a board with a
+/// GICv2.
+pub fn page(baselines: &[Costs], cards: &[Card], version2: Option<&Costs>) -> String {
     let mut page = HEAD.to_owned();
     if let Some(now) = baselines.last() {
         write_table(&mut page, &format!("Now: {}", now.label), now);
+        if let Some(version2) = version2 {
+            write_versions(&mut page, now, version2);
+        }
     }
     if let [before, .., _] = baselines {
         write_table(&mut page, &format!("Before: {}", before.label), before);
@@ -236,6 +254,24 @@ pub fn page(baselines: &[Costs], cards: &[Card]) -> String {
     }
     write_history(&mut page, baselines);
     page
+}
+
+/// Writes the costs of paths on both versions of the GIC.
+fn write_versions(page: &mut String, version3: &Costs, version2: &Costs) {
+    page.push_str(VERSION_2);
+    let insns = |costs: &Costs, path: Option<Path>| {
+        let row = path.and_then(|path| costs.row(path, Mode::Inject));
+        let tally = row.and_then(|row| row.el2);
+        tally.map_or("-".into(), |tally| tally.insns.to_string())
+    };
+    for &path in Path::ALL.iter().filter(|path| !path.is_floor()) {
+        let _ = write!(page, "| `{}` |", path.name());
+        for costs in [version3, version2] {
+            let (own, floor) = (insns(costs, Some(path)), insns(costs, path.floor()));
+            let _ = write!(page, " {own} | {floor} |");
+        }
+        page.push('\n');
+    }
 }
 
 /// Writes the newest and the first card with cycles.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stored baselines: files `NN-label.json`, in one folder for counts of instructions and another one for cycles.
-//! The first baseline is from the project's beginning. New costs are compared with the last baseline.
+//! The stored baselines: files `NN-label.json`, in a folder for each board. The first baseline of `virt` is from the
+//! project's beginning. New costs are compared with the last baseline of their board.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use shell::{files, mistake, places};
 
 /// Costs that can be stored as a baseline.
 pub trait Baseline: DeserializeOwned + Serialize {
-    /// The folder of the baselines.
-    const FOLDER: &'static str;
+    /// Returns the folder of the baselines of `board`.
+    fn folder(board: &str) -> String;
     /// Version of the file format.
     const SCHEMA: u32;
     fn schema(&self) -> u32;
@@ -32,8 +32,14 @@ pub trait Baseline: DeserializeOwned + Serialize {
 }
 
 impl Baseline for Costs {
-    const FOLDER: &'static str = "docs/cost";
     const SCHEMA: u32 = super::costs::SCHEMA;
+
+    fn folder(board: &str) -> String {
+        match board {
+            USUAL => FOLDER.into(),
+            board => format!("{FOLDER}/{board}"),
+        }
+    }
 
     fn schema(&self) -> u32 {
         self.schema
@@ -56,8 +62,11 @@ impl Baseline for Costs {
 }
 
 impl Baseline for Card {
-    const FOLDER: &'static str = "docs/cost/cycles";
     const SCHEMA: u32 = super::card::SCHEMA;
+
+    fn folder(_: &str) -> String {
+        format!("{FOLDER}/cycles")
+    }
 
     fn schema(&self) -> u32 {
         self.schema
@@ -69,6 +78,12 @@ impl Baseline for Card {
 }
 
 const DOCUMENT: &str = "docs/cost.md";
+/// The folder of the baselines of the board [`USUAL`], and of the other boards' folders.
+const FOLDER: &str = "docs/cost";
+/// The board whose costs the page shows in full.
+const USUAL: &str = "virt";
+/// The board with a GICv2 whose costs the page compares with those of [`USUAL`].
+const VERSION_2: &str = "virt-gic2";
 
 /// Reads a baseline.
 pub fn read_baseline<B: Baseline>(path: &Path) -> Result<B> {
@@ -93,13 +108,14 @@ pub fn read_baseline<B: Baseline>(path: &Path) -> Result<B> {
     Ok(base)
 }
 
-/// Returns the files of the stored baselines, oldest first.
-fn baseline_files<B: Baseline>() -> Result<Vec<PathBuf>> {
-    let folder = places::inside(B::FOLDER);
+/// Returns the files of the stored baselines of `board`, oldest first.
+fn baseline_files<B: Baseline>(board: &str) -> Result<Vec<PathBuf>> {
+    let name = B::folder(board);
+    let folder = places::inside(&name);
     if !folder.exists() {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(&folder).with_context(|| B::FOLDER.to_owned())?;
+    let entries = fs::read_dir(&folder).with_context(|| name)?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
@@ -111,34 +127,34 @@ fn baseline_files<B: Baseline>() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the stored baselines, oldest first.
-pub fn stored_baselines<B: Baseline>() -> Result<Vec<B>> {
-    baseline_files::<B>()?
+/// Returns the stored baselines of `board`, oldest first.
+fn stored_baselines<B: Baseline>(board: &str) -> Result<Vec<B>> {
+    baseline_files::<B>(board)?
         .iter()
         .map(|path| read_baseline(path))
         .collect()
 }
 
-/// Returns the file of the newest baseline.
-pub fn newest<B: Baseline>() -> Result<PathBuf> {
-    let Some(newest) = baseline_files::<B>()?.pop() else {
+/// Returns the file of the newest baseline of `board`.
+pub fn newest<B: Baseline>(board: &str) -> Result<PathBuf> {
+    let Some(newest) = baseline_files::<B>(board)?.pop() else {
         bad_input!(
             "--compare: there is no baseline in {}; name a file, or keep one with --save",
-            B::FOLDER
+            B::folder(board)
         );
     };
     Ok(newest)
 }
 
-/// Stores `base` under `label`, and rewrites the page.
-pub fn save_baseline<B: Baseline>(mut base: B, label: &str) -> Result<String> {
+/// Stores `base` of `board` under `label`, and rewrites the page.
+pub fn save_baseline<B: Baseline>(mut base: B, board: &str, label: &str) -> Result<String> {
     if let Some(flaw) = base.flaw() {
         bail!("--save: {flaw}; nothing is kept");
     }
-    let number = baseline_files::<B>()?.len();
+    let number = baseline_files::<B>(board)?.len();
     let slug = slug(label);
     base.set_label(label);
-    let folder = places::inside(B::FOLDER);
+    let folder = places::inside(&B::folder(board));
     files::make_folder(&folder)?;
     let file = folder.join(format!("{number:02}-{slug}.json"));
     let text = serde_json::to_string_pretty(&base)? + "\n";
@@ -149,8 +165,17 @@ pub fn save_baseline<B: Baseline>(mut base: B, label: &str) -> Result<String> {
 
 /// Rewrites the page from the baselines.
 pub fn write_document() -> Result<()> {
-    let page = document::page(&stored_baselines()?, &stored_baselines()?);
-    Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
+    Output::claim("--save", &places::inside(DOCUMENT))?.write(&page()?)
+}
+
+fn page() -> Result<String> {
+    let cards = stored_baselines(USUAL)?;
+    let mut version2 = stored_baselines(VERSION_2)?;
+    Ok(document::page(
+        &stored_baselines(USUAL)?,
+        &cards,
+        version2.pop().as_ref(),
+    ))
 }
 
 /// Converts a label to a form that can be part of a file name.
@@ -173,16 +198,15 @@ mod tests {
     fn the_page_is_what_the_cards_make_of_it() {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
-            page == document::page(&stored_baselines().unwrap(), &stored_baselines().unwrap()),
-            "{DOCUMENT} does not agree with the baselines in {}; run `cargo xtask cost --page`",
-            Costs::FOLDER
+            page == super::page().unwrap(),
+            "{DOCUMENT} does not agree with the baselines in {FOLDER}; run `cargo xtask cost --page`"
         );
     }
 
     #[test]
     fn the_newest_card_is_a_card() {
         assert!(
-            !read_baseline::<Costs>(&newest::<Costs>().unwrap())
+            !read_baseline::<Costs>(&newest::<Costs>(USUAL).unwrap())
                 .unwrap()
                 .paths
                 .is_empty()
@@ -191,13 +215,15 @@ mod tests {
 
     #[test]
     fn a_baseline_with_passes_set_aside_is_refused() {
-        let mut newest: Costs = read_baseline(&newest::<Costs>().unwrap()).unwrap();
+        let mut newest: Costs = read_baseline(&newest::<Costs>(USUAL).unwrap()).unwrap();
         assert_eq!(newest.flaw(), None);
         newest.paths[1].set_aside = 1;
-        let kept = baseline_files::<Costs>().unwrap().len();
-        let error = save_baseline(newest, "flawed").unwrap_err().to_string();
+        let kept = baseline_files::<Costs>(USUAL).unwrap().len();
+        let error = save_baseline(newest, USUAL, "flawed")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("in some of the passes (1)"), "{error}");
-        assert_eq!(baseline_files::<Costs>().unwrap().len(), kept);
+        assert_eq!(baseline_files::<Costs>(USUAL).unwrap().len(), kept);
     }
 
     #[test]

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_count_is_shown_and_what_was_skipped_says_why() {
-        let costs = history::read_baseline(&history::newest::<Costs>().unwrap()).unwrap();
+        let costs = history::read_baseline(&history::newest::<Costs>("virt").unwrap()).unwrap();
         let against = Against::new(&costs, &costs);
         let document = document(&costs, Some(&against));
         let text = document.csv().unwrap();

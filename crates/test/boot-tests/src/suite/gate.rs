@@ -12,8 +12,8 @@ use super::{
     concurrent_runs, dist_folder, exceptions, exclusives, jobs, kvm_program, mainline, monitor,
     refused, repetitions, signals, strict,
 };
+use providing::gem5;
 use running::boot_cache::BootCache;
-use running::gem5;
 use shell::{places, processor_time};
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct CommandLine {
     says: &'static str,
 }
 
-const ALL: [Gate; 19] = [
+const ALL: [Gate; 20] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -49,6 +49,13 @@ const ALL: [Gate; 19] = [
         name: "cost-is-not-more",
         what: What::CommandLine(CommandLine {
             words: &["cost", "--compare"],
+            says: "against `",
+        }),
+    },
+    Gate {
+        name: "cost-of-a-gicv2-is-not-more",
+        what: What::CommandLine(CommandLine {
+            words: &["cost", "--board", "virt-gic2", "--compare"],
             says: "against `",
         }),
     },
