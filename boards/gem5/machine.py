@@ -22,7 +22,8 @@ stream stays with those that went.) With --whole one machine does it all.
 
 Linux boots for minutes even so. With --checkpoint its boot is kept in that folder, up
 to where the program that measures asks for it, and serves all measurements: what is
-measured is in the file --arguments, which that program reads next.
+measured is in the file --arguments, which that program reads next. If that is a
+monitor, whose guest boots in turn, --guest-boots has atomic cores do that too.
 """
 
 import argparse
@@ -63,6 +64,15 @@ RECORDS = "records"
 # How often they are shown: a millisecond, in ticks.
 PART = 10**9
 
+# What gem5 leaves out, and one with gem5.patch has.
+DELAYS = {
+    "irq-ns": "from the GIC to a core",
+    "wake-ns": "until a core that waits has an interrupt",
+}
+
+# A machine boots; what starts on it boots; or it measures.
+BOOT, GUEST, MEASURE = "boot", "guest", "measure"
+
 MODELS = ("atomic", "minor", "hpi", "o3")
 
 
@@ -75,10 +85,19 @@ def arguments():
     parser.add_argument("--whole", action="store_true", help="boot on this model too")
     parser.add_argument("--checkpoint", help="the folder of the booted Linux")
     parser.add_argument("--arguments", help="a file for the program that measures it")
+    parser.add_argument(
+        "--guest-boots",
+        action="store_true",
+        help="what starts after that checkpoint boots to one of its own",
+    )
     parser.add_argument("--initrd", help="a RAM disk")
     parser.add_argument(
         "--spin-table", action="store_true", help="other cores wait for the first one"
     )
+    parser.add_argument(
+        "--has-guests", action="store_true", help="what runs on it is a hypervisor's host"
+    )
+    parser.add_argument("--vhe", action="store_true", help="cores with FEAT_VHE")
     parser.add_argument(
         "--without-lse", action="store_true", help="atomics by exclusives alone"
     )
@@ -87,6 +106,8 @@ def arguments():
         help="a folder with a file cpuN for each core, to which every instruction "
         "that it commits is written with its time",
     )
+    for name, what in DELAYS.items():
+        parser.add_argument(f"--{name}", type=int, default=0, help=f"{what}, ns")
     parser.add_argument("--memory", required=True, help="size of RAM: 128MiB")
     parser.add_argument("--parameters", type=json.loads, required=True)
     return parser.parse_args()
@@ -198,6 +219,23 @@ def connect_cores(system, model, values):
         )
         cpu.second.cpu_side = cpu.to_second.mem_side_ports
         cpu.second.mem_side = system.interconnect.cpu_side_ports
+
+
+def require_patch(options):
+    """Ends if this gem5 lacks what it has to be able to do."""
+    wants = options.has_guests or options.irq_ns or options.wake_ns
+    if wants and not hasattr(Gicv3, "irq_delay"):
+        sys.exit(
+            "--under kvm, --set irq-ns, wake-ns: this gem5 can't do that; apply "
+            "boards/gem5/gem5.patch to its source and build it, or leave them out"
+        )
+
+
+def delay(gic, options):
+    """Lets interrupts take their time, if they are to."""
+    if options.irq_ns or options.wake_ns:
+        gic.irq_delay = f"{options.irq_ns}ns"
+        gic.wake_delay = f"{options.wake_ns}ns"
 
 
 def devices(system, values):
@@ -355,12 +393,14 @@ def reset(spin_table):
     return path
 
 
-def machine(options, model, booting):
-    """The machine with cores of `model`, which is `booting`, or measures."""
+def machine(options, model, stage):
+    """The machine with cores of `model` for a stage."""
     values = options.parameters
     # EL2 and no EL3, so that cores begin at EL2.
     release = ArmDefaultRelease()
     release.remove(ArmExtension("SECURITY"))
+    if options.vhe:
+        release.add(ArmExtension("FEAT_VHE"))
     if options.without_lse:
         release.remove(ArmExtension("FEAT_LSE"))
     system = ArmSystem(
@@ -379,7 +419,7 @@ def machine(options, model, booting):
     )
     system.realview = VExpress_GEM5_V2()
     # The console of a boot that is kept is kept with it.
-    outfile = "file" if booting and options.checkpoint else "stdoutput"
+    outfile = "file" if stage == BOOT and options.checkpoint else "stdoutput"
     system.terminal = Terminal(outfile=outfile)
     system.readfile = options.arguments or ""
     # The platform has a keyboard, which wants to know where it is.
@@ -393,7 +433,9 @@ def machine(options, model, booting):
     )
     system.memory.port = system.membus.mem_side_ports
     devices(system, values)
-    until_counter = booting and not options.checkpoint
+    if stage == MEASURE:
+        delay(system.realview.gic, options)
+    until_counter = stage == BOOT and not options.checkpoint
     system.cpu = [
         core(model, values, index, until_counter) for index in range(options.cpus)
     ]
@@ -442,28 +484,30 @@ def trace_misses(cores, folder, interconnect):
     m5.debug.flags["CoherentXBar"].enable()
 
 
-def run(options, model, booting=False, checkpoint=None):
-    """Runs a machine to its end, or to that of the booting; why it ended."""
-    system = machine(options, model, booting)
+def run(options, model, stage=MEASURE, checkpoint=None):
+    """Runs a machine to the end of its stage; why it ended."""
+    system = machine(options, model, stage)
     root = Root(full_system=True, system=system)
-    if options.trace and not booting:
+    traced = options.trace and stage == MEASURE
+    if traced:
         trace(system.cpu, options.trace)
     m5.instantiate(checkpoint)
-    if options.trace and not booting:
+    if traced:
         trace_misses(system.cpu, options.trace, system.interconnect)
-    if options.arguments and not booting:
-        return simulate()
+    if options.arguments and stage != BOOT:
+        return simulate(stage)
     return m5.simulate().getCause()
 
 
-def simulate():
-    """Simulates to the end, and shows the records; why it ended. A checkpoint that is
-    asked for on the way is not needed."""
+def simulate(stage):
+    """Simulates to the end of the stage, and shows the records; why it ended. Once it
+    measures, a checkpoint that is asked for is not needed."""
     path = os.path.join(m5.options.outdir, RECORDS)
-    shown = 0
+    shown = os.path.getsize(path) if os.path.exists(path) else 0
     while True:
         cause = m5.simulate(PART).getCause()
-        goes_on = cause in ("simulate() limit reached", "checkpoint")
+        goes_on = cause == "simulate() limit reached"
+        goes_on |= cause == "checkpoint" and stage == MEASURE
         shown = pass_on(path, shown, to_end=not goes_on)
         if not goes_on:
             return cause
@@ -484,20 +528,21 @@ def pass_on(path, shown, to_end=True):
     return shown
 
 
-def boot(options, checkpoint):
-    """Boots a machine of atomic cores, in a process of its own, into `checkpoint`;
-    whether there is one. If not, that process has said why, or this one does."""
+def boot(options, checkpoint, stage=BOOT, begin=None):
+    """Boots a machine of atomic cores, in a process of its own, from `begin` or from the
+    start into `checkpoint`; whether there is one. If not, that process has said why, or
+    this one does."""
     done = os.path.join(checkpoint, "done")
     child = os.fork()
     if child == 0:
         end_with_parent()
-        cause = run(options, "atomic", booting=True)
+        cause = run(options, "atomic", stage, begin)
         if cause.startswith("performance counter") or cause == "checkpoint":
             m5.checkpoint(checkpoint)
             open(done, "x").close()
             cause = None
         end(cause)
-    if options.checkpoint:
+    if options.checkpoint and stage == BOOT:
         status = show(child, os.path.join(m5.options.outdir, "system.terminal"))
     else:
         _, status = os.waitpid(child, 0)
@@ -577,16 +622,21 @@ def end(cause):
 
 def main():
     options = arguments()
+    require_patch(options)
     end_with_parent()
+    booted = os.path.join(m5.options.outdir, "booted")
     if options.checkpoint:
-        if kept(options):
-            end(run(options, options.cpu_model, checkpoint=options.checkpoint))
-        return
+        if not kept(options):
+            return
+        if not options.guest_boots:
+            booted = options.checkpoint
+        elif not boot(options, booted, GUEST, options.checkpoint):
+            return
+        end(run(options, options.cpu_model, checkpoint=booted))
     if options.whole or options.cpu_model == "atomic":
         end(run(options, options.cpu_model))
-    checkpoint = os.path.join(m5.options.outdir, "booted")
-    if boot(options, checkpoint):
-        end(run(options, options.cpu_model, checkpoint=checkpoint))
+    if boot(options, booted):
+        end(run(options, options.cpu_model, checkpoint=booted))
 
 
 main()

@@ -88,8 +88,11 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
     pmu::detect_pmu(|access| vectors::catch_exception(access).is_none());
     smp::prepare_cpu();
-    // This test precedes the start of the other CPUs, and follows the start of this CPU's PMU: a simulator may take the
-    // start of the PMU for the end of the boot and continue with cores of another model, on which the counter counts
+    if Arguments::parse(platform.bootargs).is_ok_and(|arguments| arguments.checkpoint) {
+        simulator::checkpoint();
+    }
+    // This test precedes the start of the other CPUs, and follows the checkpoint and the start of this CPU's PMU, which a
+    // simulator may take for the end of the boot: it continues with cores of another model, on which the counter counts
     // something else.
     clock::counts_instructions();
     smp::start_others();
@@ -111,6 +114,7 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     if let Err(wrong) = atomics::check_request(&mut arguments) {
         give_up(&wrong);
     }
+    clock::cycles::record_simulated_clock(arguments.core_mhz.unwrap_or(0));
     let cpus = percpu::online().count();
     stage!("measure", "{cpus} CPUs run, counter {}", clock::now());
     report::report_machine(&arguments);

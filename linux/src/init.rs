@@ -15,9 +15,9 @@ use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
 use plan::Arguments;
+use simulator::Records;
 
 use crate::hypervisor::LevelBelow;
-use crate::simulator::{self, Records};
 use crate::{bench, commands, output, program, soak};
 
 /// The kernel's file systems, and where they are mounted.
@@ -36,6 +36,20 @@ const PHASE_US: u64 = 6_181;
 
 /// Whether a simulator runs this machine, and shows the records.
 static SIMULATED: AtomicBool = AtomicBool::new(false);
+
+/// The simulator's file of records. Each character on the simulated serial port would be an access to a device.
+#[derive(Debug, Default)]
+struct SimulatorFile(Records);
+
+impl Write for SimulatorFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(self.0.append(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Returns whether this is the first process.
 #[must_use]
@@ -89,7 +103,7 @@ fn measure() -> Result<(), String> {
             SIMULATED.store(true, Relaxed);
             thread::sleep(SIMULATED_SETTLES);
             let arguments = make_checkpoint(parsed.seed.unwrap_or_default())?;
-            bench::run_to(&arguments, Box::<Records>::default())
+            bench::run_to(&arguments, Box::<SimulatorFile>::default())
         }
         (None, false) => {
             thread::sleep(SETTLES);

@@ -31,8 +31,6 @@ mod program;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod sample;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
-mod simulator;
-#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod soak;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod workload;

@@ -7,7 +7,8 @@
 
 /// The name of the program's file.
 pub const INIT: &str = "init";
-/// The file with the command lines of the program's runs. The file has one word per line, and an empty line between runs.
+/// The file with the command lines of the program's runs. The file has one word per line, and an empty line between
+/// runs. Without this file, a simulator has the lines: see [`runs_text`].
 pub const RUNS: &str = "runs";
 
 /// Kinds of entries (stat(2)).
@@ -21,8 +22,8 @@ const ALIGN: usize = 4;
 /// Alignment in bytes of an archive that follows another one. The value is cpio's own block size.
 const BLOCK: usize = 512;
 
-/// Builds an archive from which a kernel starts `program`, which performs `runs`. `guests` are the names and images of
-/// files in the root of the archive.
+/// Builds an archive from which a kernel starts `program`, which performs `runs`, if any. `guests` are the names and
+/// images of files in the root of the archive.
 #[must_use]
 pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Archive::default();
@@ -30,12 +31,20 @@ pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])])
         archive.folder(folder, 0o755);
     }
     archive.file(INIT, 0o755, program);
-    let runs: Vec<String> = runs.iter().map(|words| words.join("\n")).collect();
-    archive.file(RUNS, 0o644, runs.join("\n\n").as_bytes());
+    if !runs.is_empty() {
+        archive.file(RUNS, 0o644, runs_text(runs).as_bytes());
+    }
     for (name, guest) in guests {
         archive.file(name, 0o644, guest);
     }
     archive.end()
+}
+
+/// Returns the text of a file [`RUNS`].
+#[must_use]
+pub fn runs_text(runs: &[Vec<String>]) -> String {
+    let runs: Vec<String> = runs.iter().map(|words| words.join("\n")).collect();
+    runs.join("\n\n")
 }
 
 /// Returns the command lines in the text of a file [`RUNS`].

@@ -18,6 +18,8 @@
 //! All parts together have about 30 000 instructions.
 
 use core::fmt;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 use arch::insn;
 use hist::{Ratio, Unusable};
@@ -60,6 +62,22 @@ impl fmt::Display for Unknown {
     }
 }
 
+/// The clock of a simulator's cores, in MHz, which stands in for a PMU that the guest has not: 0 if it is not given.
+static SIMULATED_MHZ: AtomicU64 = AtomicU64::new(0);
+
+/// Records the clock of a simulator's cores.
+pub fn record_simulated_clock(mhz: u64) {
+    SIMULATED_MHZ.store(mhz, Relaxed);
+}
+
+fn simulated_ratio() -> Option<Ratio> {
+    let wanted = SIMULATED_MHZ.load(Relaxed).checked_mul(1_000_000)?;
+    (wanted != 0).then(|| Ratio {
+        wanted,
+        read: clock::frequency(),
+    })
+}
+
 /// Cycles of a core per tick, over all parts, or the reason why there is no such number.
 pub type PerTick = Result<Ratio, Unknown>;
 
@@ -69,7 +87,7 @@ pub type PerTick = Result<Ratio, Unknown>;
 /// Returns the reason why there is no such number.
 pub fn per_tick() -> PerTick {
     if !pmu::is_present() {
-        return Err(Unknown::NoPmu);
+        return simulated_ratio().ok_or(Unknown::NoPmu);
     }
     insn::mask_irq();
     let parts = measure_parts::<PARTS>(READINGS);

@@ -15,6 +15,7 @@ use super::record::{record, send_line};
 use crate::clock;
 use crate::clock::cycles::PerTick;
 use crate::percpu::PerCpu;
+use crate::pmu;
 
 /// Set if values are cycles of the core that measured them.
 static CYCLES: Once = Once::new();
@@ -131,18 +132,19 @@ fn write_cycle_origin(
     let of_many = |ratio: &Ratio| ratio.convert(1 << 32);
     let low = known().min_by_key(of_many).unwrap_or(first);
     let high = known().max_by_key(of_many).unwrap_or(first);
+    let by = match pmu::is_present() {
+        true => "PMCCNTR_EL0",
+        false => "rouse.core-mhz",
+    };
     if low != high {
         write!(
             how,
-            "CNTVCT, {low} to {high} cycles of the core that measures a tick (PMCCNTR_EL0)"
+            "CNTVCT, {low} to {high} cycles of the core that measures a tick ({by})"
         )?;
     } else if first.is_one() {
-        how.write_str("CNTVCT, one cycle of the core a tick (PMCCNTR_EL0)")?;
+        write!(how, "CNTVCT, one cycle of the core a tick ({by})")?;
     } else {
-        write!(
-            how,
-            "CNTVCT, {first} cycles of the core a tick (PMCCNTR_EL0)"
-        )?;
+        write!(how, "CNTVCT, {first} cycles of the core a tick ({by})")?;
     }
     if instructions {
         how.write_str(", and every instruction takes one")?;

@@ -16,12 +16,13 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use page::document::Document;
+use providing::gem5;
 use providing::qemu::{self, Found};
 use providing::toolchain::{self, TARGET, output};
 use providing::{apt, browser, trusted_firmware};
 use running::debug::debugger;
 use running::kvm::kernel;
-use running::{boards, gem5, xen};
+use running::{boards, xen};
 use shell::failure::bad_input;
 use shell::places;
 use shell::terminal::{self, print_document};

@@ -288,10 +288,12 @@ impl Board {
     pub fn check_machine(&self, under: Under) -> Result<()> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
-            EmulatedMachine::Gem5(_) if under == Under::Bao || !under.is_other() => Ok(()),
-            EmulatedMachine::Gem5(_) => bad_input!(
-                "--under: gem5 does not run `{under}`; use rouse, bao or none, or --board virt"
-            ),
+            EmulatedMachine::Gem5(_) => match under {
+                Under::Rouse | Under::None | Under::Bao | Under::Kvm | Under::KvmNvhe => Ok(()),
+                Under::Xen | Under::KvmProtected => bad_input!(
+                    "--under: gem5 does not run `{under}`; use rouse, none, kvm, kvm-nvhe or bao, or --board virt"
+                ),
+            },
         }
     }
 

@@ -19,7 +19,7 @@ use providing::qemu;
 #[derive(Clone, Debug)]
 pub enum Emulator {
     Qemu(qemu::Emulator),
-    Gem5(gem5::Emulator),
+    Gem5(providing::gem5::Emulator),
 }
 
 impl Emulator {
@@ -32,7 +32,9 @@ impl Emulator {
     pub fn usable(job: &Job) -> Result<Option<Self>> {
         Ok(match job.board().machine {
             EmulatedMachine::Qemu(_) => qemu::find_usable()?.map(Self::Qemu),
-            EmulatedMachine::Gem5(_) => Some(Self::Gem5(gem5::find(job.gem5.as_deref())?)),
+            EmulatedMachine::Gem5(_) => {
+                Some(Self::Gem5(providing::gem5::find(job.gem5.as_deref())?))
+            }
         })
     }
 
@@ -61,7 +63,7 @@ impl Emulator {
                 launch::end_with_us(&mut command);
                 Ok(command)
             }
-            Self::Gem5(gem5) => gem5.command(job, variant, built, place),
+            Self::Gem5(program) => gem5::command(program, job, variant, built, place),
         }
     }
 

@@ -1,117 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! gem5: the program to use, and its command line for a job.
+//! The command line of gem5 for a job.
 //!
-//! Unlike QEMU, no distribution packages gem5, so the user provides a program that was built for Arm. The machine is
-//! ours: `boards/gem5/machine.py` assembles it from gem5's parts, with the values of `parameters.toml`
+//! The machine is ours: `boards/gem5/machine.py` assembles it from gem5's parts, with the values of `parameters.toml`
 //! ([`parameters`]).
 
-mod checkpoints;
 pub mod parameters;
+mod simulation;
 
-use std::env;
-use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use plan::{CORE_MHZ, PREFIX, Under};
+use plan::CORE_MHZ;
+use providing::gem5::{Emulator, checkpoints};
 
 use crate::images::Built;
 use crate::job::{Job, Variant};
-use crate::launch;
-use providing::toolchain::output;
-use shell::failure::bad_input;
-use shell::partial_files::Scratch;
-use shell::places;
-
-/// The oldest version with which the board was tested: year and release.
-const FLOOR: (u32, u32) = (24, 0);
-/// The environment variable that names the program to use.
-const VARIABLE: &str = "GEM5";
-/// The program's names on the search path.
-const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
-/// The Python program that prints gem5's version.
-const ASK: &str = "import _m5.core, m5.objects\n\
-                   print('gem5 version', _m5.core.gem5Version, hasattr(m5.objects, 'ArmSystem'))";
-/// How to get gem5.
-const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
-                          and name the program by --gem5 PATH or GEM5=PATH, or have it on the PATH";
-
-#[derive(Clone, Debug)]
-pub struct Emulator {
-    program: PathBuf,
-    pub version: String,
-}
-
-/// Finds the gem5 program: the `named` one, the one that the environment names, or the one on the search path. An error
-/// describes what is wrong with the program that was found.
-pub fn find(named: Option<&Path>) -> Result<Emulator> {
-    if let Some(path) = named {
-        return probe("--gem5", path.as_os_str(), ask_version(path.as_os_str()));
-    }
-    if let Some(path) = env::var_os(VARIABLE) {
-        return probe(VARIABLE, &path, ask_version(&path));
-    }
-    for program in PROGRAMS {
-        let said = ask_version(OsStr::new(program));
-        if said.is_some() {
-            return probe("gem5 on the PATH", OsStr::new(program), said);
-        }
-    }
-    bad_input!("gem5 is missing: {REMEDY}")
-}
-
-/// Returns what `program` prints for [`ASK`], or `None` if it can't run Python code like gem5. (gem5's option
-/// --build-info would print the same, but fails in 24.0.)
-fn ask_version(program: &OsStr) -> Option<String> {
-    let place = Scratch::new().ok()?;
-    let place = format!("--outdir={}", place.path().display());
-    output(program, &["--quiet", "--quiet", &place, "-c", ASK])
-}
-
-/// Checks a program by its answer `said`. `option` is the option or variable that named the program, for error
-/// messages.
-fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator> {
-    let shown = program.to_string_lossy();
-    let Some(said) = said else {
-        bad_input!("{option}: {shown} can't be started as gem5; {REMEDY}");
-    };
-    let Some((version, has_arm)) = parse_version(&said) else {
-        bad_input!("{option}: {shown} does not say that it is gem5; {REMEDY}");
-    };
-    if year_and_release(version) < FLOOR {
-        let (year, release) = FLOOR;
-        bad_input!(
-            "{option}: {shown} is version {version}, and {year}.{release} is needed: {REMEDY}"
-        );
-    }
-    if !has_arm {
-        bad_input!("{option}: {shown} was built without Arm; {REMEDY}");
-    }
-    // A relative path is relative to the current folder.
-    let program = std::fs::canonicalize(program).unwrap_or_else(|_| program.into());
-    Ok(Emulator {
-        program,
-        version: version.into(),
-    })
-}
-
-/// Parses the answer to [`ASK`]. Returns the version, and whether gem5 was built for Arm.
-fn parse_version(said: &str) -> Option<(&str, bool)> {
-    let mut lines = said.lines();
-    let answer = lines.find_map(|line| line.strip_prefix("gem5 version "))?;
-    let (version, has_arm) = answer.rsplit_once(' ')?;
-    Some((version, has_arm == "True"))
-}
-
-/// Returns the year and the release number of a version; `[DEVELOP-FOR-24.1]` counts as 24.1.
-fn year_and_release(version: &str) -> (u32, u32) {
-    let mut numbers = version
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|number| number.parse().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
-}
+use simulation::Simulation;
 
 /// Returns the period of a core's clock in gem5's ticks, which are picoseconds (gem5's `src/sim/core.hh`).
 pub fn period(job: &Job) -> Result<u64> {
@@ -120,131 +26,47 @@ pub fn period(job: &Job) -> Result<u64> {
     Ok(1_000_000 / clock.value)
 }
 
-impl Emulator {
-    /// Describes the program, for people.
-    pub fn shown(&self) -> String {
-        places::shown(&self.program)
+/// Returns the command that boots `job` once. gem5 writes its own files to `place`.
+pub fn command(
+    gem5: &Emulator,
+    job: &Job,
+    variant: Variant,
+    built: &Built,
+    place: &Path,
+) -> Result<Command> {
+    let board = job.board();
+    let script = board.beside(&board.gem5("--board")?.script);
+    let simulation = Simulation::new(job, variant, built, place)?;
+    let mut command = Command::new(&gem5.program);
+    command
+        .args(["--quiet", "--quiet", "--listener-mode=off", "--outdir"])
+        .arg(place)
+        .arg(&script)
+        .args(["--cpu-model", &job.model])
+        .args(["--parameters", &parameters::json(&job.parameters)]);
+    for name in parameters::DELAYS {
+        if let Some(delay) = job.parameters.get(name) {
+            command
+                .arg(format!("--{name}"))
+                .arg(delay.value.to_string());
+        }
     }
-
-    /// Returns the command that boots `job` once. gem5 writes its own files to `place`.
-    pub fn command(
-        &self,
-        job: &Job,
-        variant: Variant,
-        built: &Built,
-        place: &Path,
-    ) -> Result<Command> {
-        let board = job.board();
-        let script = board.beside(&board.gem5("--board")?.script);
-        let from_checkpoint = job.load.measures_linux() && job.measures();
-        let [boot, rest] = match from_checkpoint {
-            true => job.load.checkpoint_arguments(variant),
-            false => [job.load.boot_arguments(variant), String::new()],
-        };
-        let ram = format!("{}iB", job.memory);
-        let (image, initrd, memory) = match variant.under {
-            Under::Rouse => (built.packed.clone(), None, ram),
-            Under::None => {
-                let image = &built.guest(job.image(variant)).image;
-                (image.clone(), built.initrd.as_ref(), ram)
-            }
-            Under::Bao => {
-                let (file, bytes) = launch::bao_alone(job, variant, built, place)?;
-                (file, None, format!("{}MiB", bytes >> 20))
-            }
-            under @ (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected) => {
-                bad_input!("--under {under}: gem5 does not run it; use --board virt")
-            }
-        };
-        let mut command = Command::new(&self.program);
-        command
-            .args(["--quiet", "--quiet", "--listener-mode=off", "--outdir"])
-            .arg(place)
-            .arg(&script)
-            .arg("--image")
-            .arg(&image)
-            .args(["--cpu-model", &job.model])
-            .args(["--cpus", &job.cpus.to_string()])
-            .args(["--memory", &memory])
-            .args(["--parameters", &parameters::json(&job.parameters)])
-            .arg(format!("--bootargs={boot}"));
-        if let Some(initrd) = initrd {
-            command.arg("--initrd").arg(initrd);
-        }
-        if job.load.guest.is_none() {
-            return Ok(command);
-        }
-        if variant.under == Under::None {
-            // Nothing below such a kernel starts its other CPUs.
-            command.arg("--spin-table");
-        }
-        if board.machine.breaks_lse(&job.model) {
-            command.arg("--without-lse");
-        }
-        if !from_checkpoint {
+    simulation.add_arguments(&mut command);
+    if board.machine.breaks_lse(&job.model) && simulation.is_linux {
+        command.arg("--without-lse");
+    }
+    let Some(rest) = &simulation.after_checkpoint else {
+        if simulation.is_linux {
             // Another kernel may lack the mark that shows the end of the boot.
             command.arg("--whole");
-            return Ok(command);
         }
-        let files = [Some(&image), initrd, Some(&script)];
-        let files = files.into_iter().flatten().map(PathBuf::as_path);
-        let folder = checkpoints::folder(&self.program, &command, place, files)?;
-        let clock = job.parameters.get(CORE_MHZ);
-        let clock = clock.map(|mhz| format!(" {PREFIX}{CORE_MHZ}={}", mhz.value));
-        let arguments = place.join("arguments");
-        fs::write(&arguments, rest + &clock.unwrap_or_default())?;
-        command.arg("--checkpoint").arg(folder);
-        command.arg("--arguments").arg(arguments);
-        Ok(command)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use shell::failure::is_bad_input;
-
-    const SAID: &str = "info: Standard input is not a terminal.\ngem5 version 24.0.0.1 True\n";
-
-    #[test]
-    fn what_a_program_says_of_itself_is_read() {
-        assert_eq!(parse_version(SAID), Some(("24.0.0.1", true)));
-        assert_eq!(parse_version("QEMU emulator version 11"), None);
-        assert!(year_and_release("24.0.0.1") >= FLOOR && year_and_release("23.1.0.0") < FLOOR);
-        assert!(year_and_release("[DEVELOP-FOR-25.1]") >= FLOOR);
-    }
-
-    /// A program with the answer `said`.
-    fn program(said: &str) -> tempfile::TempPath {
-        use std::io::Write;
-        use std::os::unix::fs::PermissionsExt;
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        write!(file, "#!/bin/sh\ncat <<'EOF'\n{said}EOF\n").unwrap();
-        let path = file.into_temp_path();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    }
-
-    #[test]
-    fn a_program_that_fits_is_taken() {
-        assert_eq!(find(Some(&program(SAID))).unwrap().version, "24.0.0.1");
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused_with_the_remedy() {
-        let old = program(&SAID.replace("24.0.0.1", "23.1.0.0"));
-        let other = program(&SAID.replace("True", "False"));
-        for (path, why) in [
-            (Path::new("/nonexistent/gem5"), "can't be started"),
-            (Path::new("true"), "does not say that it is gem5"),
-            (&old, "23.1.0.0, and 24.0 is needed"),
-            (&other, "without Arm"),
-        ] {
-            let error = find(Some(path)).unwrap_err();
-            assert!(is_bad_input(&error), "{error:#}");
-            let text = format!("{error:#}");
-            assert!(text.contains(why), "{text}");
-            assert!(text.contains("scons build/ARM/gem5.opt"), "{text}");
-        }
-    }
+        return Ok(command);
+    };
+    let files = simulation.files().chain([&*script]);
+    let folder = checkpoints::folder(&gem5.program, &command, place, files)?;
+    let arguments = place.join("arguments");
+    fs::write(&arguments, rest)?;
+    command.arg("--checkpoint").arg(folder);
+    command.arg("--arguments").arg(arguments);
+    Ok(command)
 }

@@ -177,8 +177,7 @@ impl Job {
         if !names_bao && job.bao.is_some() {
             bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");
         }
-        let is_gem5 = matches!(job.board().machine, EmulatedMachine::Gem5(_));
-        if names_bao && is_gem5 && job.load.guest.is_some() {
+        if names_bao && job.is_simulated() && job.load.guest.is_some() {
             bad_input!(
                 "--under bao: on gem5 it runs Rouse's own guest; leave out --guest, or use --board virt"
             );
@@ -277,15 +276,17 @@ impl Job {
                 "--expect-reset: Rouse's own guest does not reset; use it with --guest IMAGE"
             );
         }
-        if self.expect_reset
-            && matches!(self.board().machine, EmulatedMachine::Gem5(_))
-            && self.unders != [Under::Rouse]
-        {
+        if self.expect_reset && self.is_simulated() && self.unders != [Under::Rouse] {
             bad_input!(
                 "--expect-reset: gem5 does not report how a guest ended; the hypervisor does: use --under rouse"
             );
         }
         Ok(())
+    }
+
+    /// Whether the emulator is gem5.
+    fn is_simulated(&self) -> bool {
+        matches!(self.board().machine, EmulatedMachine::Gem5(_))
     }
 
     pub fn board(&self) -> &Board {
@@ -338,6 +339,9 @@ impl Job {
                 .and_then(|()| self.check_audit(under))
                 .and_then(|()| self.check_any_runs(under))
                 .and_then(|()| match under {
+                    Under::Kvm | Under::KvmNvhe if self.is_simulated() => bad_input!(
+                        "{under}: its host takes gem5 minutes to boot; name it by --under {under}"
+                    ),
                     Under::Bao => Bao::source(self.bao.as_deref()).map(drop),
                     _ => Ok(()),
                 })

@@ -2,6 +2,7 @@
 //! A host for guests under KVM: a QEMU machine with EL2, on which Debian's kernel runs
 //! our virtual machine monitor (`vmm/`) as its first and only process.
 
+pub mod guest_boot;
 pub mod kernel;
 pub mod local_run;
 pub mod place;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use plan::Trap;
+use plan::{CHECKPOINT, PREFIX, Trap};
 
 use guests::handover;
 use guests::kernel::unpack;
@@ -30,6 +31,8 @@ pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=o
 const OTHERS: u32 = 2;
 /// RAM of the host besides its guest's, in MiB: more than the kernel and the initramfs take.
 const MEMORY: u64 = 1024;
+/// RAM of a host on gem5 besides its guest's, its image and its files, in MiB. Clearing RAM takes gem5 seconds.
+const SIMULATED_MEMORY: u64 = 128;
 /// The part of that RAM for files of guests, in MiB. The host's RAM holds each file three times: in the archive,
 /// unpacked, and in the monitor.
 const FILES: u64 = 256;
@@ -72,9 +75,24 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
 
 /// Returns the host's RAM besides its guest's, in MiB, for a host that holds the files of `guests`.
 fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
+    MEMORY + files_memory(guests).saturating_sub(FILES)
+}
+
+/// Returns the RAM that the files of `guests` take in the host, in MiB.
+fn files_memory(guests: &[(&str, &[u8])]) -> u64 {
     let bytes: usize = guests.iter().map(|(_, file)| file.len()).sum();
-    let files = 3 * (bytes as u64).div_ceil(1 << 20);
-    MEMORY + files.saturating_sub(FILES)
+    3 * (bytes as u64).div_ceil(1 << 20)
+}
+
+/// A boot of the host on gem5.
+#[derive(Debug)]
+pub struct Simulated {
+    pub image: PathBuf,
+    pub initrd: PathBuf,
+    pub cpus: u32,
+    /// RAM, in MiB.
+    pub memory: u64,
+    pub arguments: String,
 }
 
 /// A host that is ready to start.
@@ -123,14 +141,7 @@ impl Host {
 
     /// Replaces the kernel's WFE instructions by YIELD, in a copy of its file.
     fn yield_at_waits(self) -> Result<Self> {
-        let file = fs::read(&self.kernel).with_context(|| self.kernel.display().to_string())?;
-        let mut image = match unpack::find_image(file) {
-            Ok(image) => image,
-            Err(why) => bad_input!(
-                "KVM's host: {} {why}; name another kernel by --host-kernel",
-                self.kernel.display()
-            ),
-        };
+        let mut image = self.image()?;
         let handed_over = handover::replace_waits(&mut image);
         let folder = places::target().join("image");
         let kept = store::find_or_make(&folder, "host", &[(IMAGE, &image)])?;
@@ -142,20 +153,53 @@ impl Host {
         })
     }
 
+    /// Returns the kernel's Image, unpacked.
+    fn image(&self) -> Result<Vec<u8>> {
+        let file = fs::read(&self.kernel).with_context(|| self.kernel.display().to_string())?;
+        match unpack::find_image(file) {
+            Ok(image) => Ok(image),
+            Err(why) => bad_input!(
+                "KVM's host: {} {why}; name another kernel by --host-kernel",
+                self.kernel.display()
+            ),
+        }
+    }
+
     /// Returns the kernel's file, and the program that runs on it.
     pub fn code(&self) -> (&Path, &[u8]) {
         (&self.kernel, &self.monitor)
     }
 
+    /// Writes the initramfs of `boot` to `place`.
+    fn write_initramfs(&self, boot: &Boot<'_>, place: &Path) -> Result<PathBuf> {
+        let path = place.join("initramfs");
+        let archive = vmm::archive::initramfs(&self.monitor, boot.runs, boot.guests);
+        fs::write(&path, archive).with_context(|| path.display().to_string())?;
+        Ok(path)
+    }
+
+    /// Prepares `boot` of this host in `place` for gem5, which takes an Image.
+    pub fn simulated(&self, boot: &Boot<'_>, place: &Path) -> Result<Simulated> {
+        let image = self.image()?;
+        let path = place.join(IMAGE);
+        fs::write(&path, &image).with_context(|| path.display().to_string())?;
+        let image_mib = (image.len() as u64).div_ceil(1 << 20);
+        let memory = boot.memory + SIMULATED_MEMORY + image_mib + files_memory(boot.guests);
+        Ok(Simulated {
+            image: path,
+            initrd: self.write_initramfs(boot, place)?,
+            cpus: boot.cpus + OTHERS,
+            memory,
+            arguments: format!("{ALIKE} {} {PREFIX}{CHECKPOINT}", boot.arguments),
+        })
+    }
+
     /// Adds the arguments that boot this host to `command`. Its initramfs goes to `place`.
     pub fn boot(&self, command: &mut Command, boot: &Boot<'_>, place: &Path) -> Result<()> {
-        let Boot { runs, guests, .. } = boot;
-        let path = place.join("initramfs");
-        fs::write(&path, vmm::archive::initramfs(&self.monitor, runs, guests))
-            .with_context(|| path.display().to_string())?;
+        let path = self.write_initramfs(boot, place)?;
         command
             .args(["-smp", &(boot.cpus + OTHERS).to_string()])
-            .args(["-m", &format!("{}M", boot.memory + own_memory(guests))])
+            .args(["-m", &format!("{}M", boot.memory + own_memory(boot.guests))])
             // The machine gives the kernel equal input in each boot.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")

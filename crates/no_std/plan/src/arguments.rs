@@ -125,7 +125,7 @@ arguments! {
         stress: Option<u64> = "stress", read_count;
         /// Seconds of a soak of Linux, run by the program that otherwise measures it.
         linux_soak: Option<u64> = "linux-soak", read_count;
-        /// The program on Linux asks its simulator for a checkpoint first, and then for the arguments of its measurement.
+        /// Asks the simulator for a checkpoint before the measurement. The program on Linux then also asks for its arguments.
         checkpoint: bool = CHECKPOINT, read_switch;
         /// Clock of the cores of a simulator, in MHz, which converts ticks to cycles.
         core_mhz: Option<u64> = CORE_MHZ, read_count;

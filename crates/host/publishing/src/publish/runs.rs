@@ -10,8 +10,8 @@ use clap::Parser;
 use results::{Cell, Results, Stats, json};
 
 use providing::apt;
+use providing::gem5;
 use running::board::{Board, EmulatedMachine, names};
-use running::gem5;
 use running::job::Job;
 use running::kvm::kernel;
 use running::options::JobArgs;

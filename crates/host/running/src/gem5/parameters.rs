@@ -16,6 +16,9 @@ use shell::{files, mistake, places};
 /// The default preset.
 pub const DEFAULT: &str = "plain";
 
+/// Parameters that may be 0. The machine that boots has none of these delays, so a boot serves all their values.
+pub const DELAYS: [&str; 2] = ["irq-ns", "wake-ns"];
+
 /// A value, and its source.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
@@ -107,13 +110,14 @@ impl Parameters {
                 );
             };
             match value.parse() {
-                Ok(value) if value > 0 => {
+                Ok(value) if value > 0 || DELAYS.contains(&name) => {
                     let source = "--set".into();
                     *entry = Value { value, source };
                 }
                 _ => {
+                    let least = u64::from(!DELAYS.contains(&name));
                     bad_input!(
-                        "--set: `{value}` is not a value of {name}; use a whole number from 1"
+                        "--set: `{value}` is not a value of {name}; use a whole number from {least}"
                     )
                 }
             }
@@ -122,10 +126,11 @@ impl Parameters {
     }
 }
 
-/// Returns the values without their sources, in the form that the machine's script reads.
+/// Returns the values without their sources, in the form that the machine's script reads. [`DELAYS`] are its arguments.
 pub fn json(values: &Values) -> String {
     let pairs = values
         .iter()
+        .filter(|(name, _)| !DELAYS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.value.into()));
     serde_json::Value::Object(pairs.collect()).to_string()
 }

@@ -23,7 +23,7 @@ const LOCK: &str = "lock";
 const PART: &str = "part";
 
 /// Options of the machine on which a boot does not depend. The word after each option is its value.
-const OF_THE_REST: [&str; 2] = ["--outdir", "--cpu-model"];
+const OF_THE_REST: [&str; 4] = ["--outdir", "--cpu-model", "--irq-ns", "--wake-ns"];
 
 /// Returns the folder for the checkpoint of the boot that `command` makes. The folder's name depends on the contents of
 /// the `images` that the command names. Removes the least recently used checkpoints. `place` is the folder for the
@@ -120,6 +120,7 @@ mod tests {
         let first = named("a", &["--cpus", "2"]);
         assert_eq!(first, named("a", &["--cpus", "2"]));
         assert_eq!(first, named("a", &["--cpu-model", "o3", "--cpus", "2"]));
+        assert_eq!(first, named("a", &["--irq-ns", "500", "--cpus", "2"]));
         assert_ne!(first, named("b", &["--cpus", "2"]));
         assert_ne!(first, named("a", &["--cpus", "4"]));
     }

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests to the simulator that executes this program: gem5's pseudo-instructions for arm64
+//! Requests of a program to the simulator that executes it: gem5's pseudo-instructions for arm64
 //! (include/gem5/asm/generic/m5ops.h), which any exception level may execute. On other machines, they are undefined
 //! instructions, so the boot argument `rouse.checkpoint` has to announce the simulator.
 //!
 //! The pseudo-instructions access memory at once, while an in-order core may still have earlier stores in its buffer. A
 //! barrier drains the buffer, and a load after the barrier waits until the buffer is empty.
 
-use std::arch::asm;
-use std::io::{self, Write};
+#![no_std]
+#![cfg(target_arch = "aarch64")]
+
+#[cfg(target_os = "linux")]
+extern crate alloc;
+
+#[cfg(target_os = "linux")]
+use alloc::{string::String, vec, vec::Vec};
+use core::arch::asm;
+
+/// The boot argument that announces a simulator, which makes a checkpoint when it is asked to.
+pub const ANNOUNCED: &str = "rouse.checkpoint";
 
 /// The encoding of the pseudo-instruction with function 0.
 const PSEUDO: u32 = 0xff00_0110;
@@ -16,9 +26,11 @@ const FUNCTION: u32 = 16;
 const EXIT: u32 = PSEUDO | 0x21 << FUNCTION;
 const CHECKPOINT: u32 = PSEUDO | 0x43 << FUNCTION;
 const WRITE_FILE: u32 = PSEUDO | 0x4f << FUNCTION;
+#[cfg(target_os = "linux")]
 const READ_FILE: u32 = PSEUDO | 0x50 << FUNCTION;
 
 /// Size of a part of the file that is read at once.
+#[cfg(target_os = "linux")]
 const PART: usize = 4096;
 
 /// Ends the simulation that boots. Any number of other simulations continue from here.
@@ -33,6 +45,7 @@ pub fn checkpoint() {
 ///
 /// # Errors
 /// The text is not UTF-8.
+#[cfg(target_os = "linux")]
 pub fn text() -> Result<String, String> {
     let mut text = Vec::new();
     loop {
@@ -59,10 +72,11 @@ pub struct Records {
     written: usize,
 }
 
-impl Write for Records {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Records {
+    /// Appends `bytes`. Returns how many of them the simulator has taken.
+    pub fn append(&mut self, bytes: &[u8]) -> usize {
         // The simulator only reads mapped pages. The stack is mapped.
-        let name = std::hint::black_box(*b"records\0");
+        let name = core::hint::black_box(*b"records\0");
         let written: usize;
         // SAFETY: the simulator reads x1 bytes from x0, which are `bytes`, and the name from x3, which ends with a
         // zero, and changes nothing else. x2 is the offset in the file.
@@ -72,11 +86,7 @@ impl Write for Records {
                 options(nostack));
         }
         self.written += written;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        written
     }
 }
 

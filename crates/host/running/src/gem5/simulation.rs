@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine that gem5 simulates for one boot: its image, RAM, CPUs and boot arguments.
+//!
+//! A boot of Linux, as the guest or as KVM's host, is kept as a checkpoint if the program on it asks for one. The text
+//! after the checkpoint then has everything that differs between measurements.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use plan::{CHECKPOINT, CORE_MHZ, PREFIX, Under};
+
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use crate::kvm;
+use crate::kvm::guest_boot::GuestBoot;
+use crate::launch;
+use shell::failure::bad_input;
+
+/// A machine, and what it boots.
+#[derive(Debug)]
+pub struct Simulation {
+    image: PathBuf,
+    initrd: Option<PathBuf>,
+    cpus: u32,
+    memory: String,
+    boot_arguments: String,
+    /// Whether Linux is the lowest software, which no firmware starts on its other CPUs.
+    spin_table: bool,
+    /// Whether Linux is the host of a guest.
+    has_guests: bool,
+    /// Whether the CPUs have FEAT_VHE.
+    vhe: bool,
+    /// Whether Linux runs on the machine.
+    pub is_linux: bool,
+    /// The text that the program on Linux reads after the checkpoint that it asks for.
+    pub after_checkpoint: Option<String>,
+    /// Whether a guest that starts after this checkpoint boots to one of its own.
+    guest_boots: bool,
+}
+
+impl Simulation {
+    /// Makes the machine for a boot of `job`. Its files go to `place`.
+    pub fn new(job: &Job, variant: Variant, built: &Built, place: &Path) -> Result<Self> {
+        let is_linux = job.load.guest.is_some();
+        let measures_linux = job.load.measures_linux() && job.measures();
+        let [boot_arguments, rest] = match measures_linux {
+            true => job.load.checkpoint_arguments(variant),
+            false => [job.load.boot_arguments(variant), String::new()],
+        };
+        let rest = rest + &core_clock(job);
+        let ram = format!("{}iB", job.memory);
+        let (image, initrd, memory) = match variant.under {
+            Under::Rouse => (built.packed.clone(), None, ram),
+            Under::None => {
+                let image = &built.guest(job.image(variant)).image;
+                (image.clone(), built.initrd.clone(), ram)
+            }
+            Under::Bao => {
+                let (file, bytes) = launch::bao_alone(job, variant, built, place)?;
+                (file, None, format!("{}MiB", bytes >> 20))
+            }
+            Under::Kvm | Under::KvmNvhe => {
+                let rest = measures_linux.then_some(rest);
+                return Self::under_kvm(job, variant, built, place, boot_arguments, rest);
+            }
+            under @ (Under::Xen | Under::KvmProtected) => {
+                bad_input!("--under {under}: gem5 does not run it; use --board virt")
+            }
+        };
+        Ok(Self {
+            image,
+            initrd,
+            cpus: job.cpus,
+            memory,
+            boot_arguments,
+            spin_table: is_linux && variant.under == Under::None,
+            has_guests: false,
+            vhe: false,
+            is_linux,
+            after_checkpoint: measures_linux.then_some(rest),
+            guest_boots: false,
+        })
+    }
+
+    /// Makes the machine of KVM's host. If the guest is Linux, it asks for the checkpoint, and reads `rest` after that.
+    /// Otherwise, the host asks for one before it starts its guest, and reads the monitor's command line; the guest then
+    /// asks for a second one.
+    fn under_kvm(
+        job: &Job,
+        variant: Variant,
+        built: &Built,
+        place: &Path,
+        mut guest_arguments: String,
+        rest: Option<String>,
+    ) -> Result<Self> {
+        let host = built.host.as_ref().context("there is no host for KVM")?;
+        let mode = variant.under.kvm_mode().unwrap_or_default();
+        guest_arguments += &core_clock(job);
+        let guest_boots = job.load.guest.is_none() && job.measures();
+        if guest_boots {
+            guest_arguments += &format!(" {PREFIX}{CHECKPOINT}");
+        }
+        let guest = GuestBoot::new(job, variant, mode, built, 0, guest_arguments)?;
+        let runs = [guest.words.clone()];
+        let host = host.simulated(
+            &kvm::Boot {
+                cpus: job.cpus,
+                memory: guest.memory,
+                arguments: guest.kernel_arguments.clone(),
+                runs: if rest.is_some() { &runs } else { &[] },
+                guests: &guest.files(),
+            },
+            place,
+        )?;
+        let given = variant.given;
+        let rest = rest.map(|rest| match given {
+            Some(given) => format!("{rest} {PREFIX}under={} {given}", variant.under),
+            None => rest,
+        });
+        Ok(Self {
+            image: host.image,
+            initrd: Some(host.initrd),
+            cpus: host.cpus,
+            memory: format!("{}MiB", host.memory),
+            boot_arguments: host.arguments,
+            spin_table: true,
+            has_guests: true,
+            vhe: variant.under == Under::Kvm,
+            is_linux: true,
+            guest_boots,
+            after_checkpoint: Some(rest.unwrap_or_else(|| vmm::archive::runs_text(&runs))),
+        })
+    }
+
+    /// Adds this machine's arguments to `command`.
+    pub fn add_arguments(&self, command: &mut Command) {
+        command
+            .arg("--image")
+            .arg(&self.image)
+            .args(["--cpus", &self.cpus.to_string()])
+            .args(["--memory", &self.memory])
+            .arg(format!("--bootargs={}", self.boot_arguments));
+        if let Some(initrd) = &self.initrd {
+            command.arg("--initrd").arg(initrd);
+        }
+        if self.spin_table {
+            command.arg("--spin-table");
+        }
+        if self.has_guests {
+            command.arg("--has-guests");
+        }
+        if self.vhe {
+            command.arg("--vhe");
+        }
+        if self.guest_boots {
+            command.arg("--guest-boots");
+        }
+    }
+
+    /// Returns the files that the machine gets.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let initrd = self.initrd.as_deref();
+        [Some(&*self.image), initrd].into_iter().flatten()
+    }
+}
+
+/// Returns the boot argument that gives the clock of the cores.
+fn core_clock(job: &Job) -> String {
+    let clock = job.parameters.get(CORE_MHZ);
+    clock.map_or_else(String::new, |clock| {
+        format!(" {PREFIX}{CORE_MHZ}={}", clock.value)
+    })
+}
