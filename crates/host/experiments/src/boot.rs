@@ -3,7 +3,7 @@
 
 use plan::Under;
 
-use super::posted::{ARGUMENTS, KERNEL};
+use super::posted::{ARGUMENTS, KERNEL, SET};
 use running::options::{JobArgs, Unders};
 
 /// Values of dimensions, by their keys.
@@ -119,6 +119,11 @@ impl Boot {
         self.value_of(KERNEL)
     }
 
+    /// Whether the boot changes parameters of the simulated machine.
+    pub fn sets_parameters(&self) -> bool {
+        self.value_of(SET).is_some()
+    }
+
     /// Returns the boot's value for `key`, if it has one.
     fn value_of(&self, key: &str) -> Option<&'static str> {
         let mut lists = self.lists.iter();
@@ -151,7 +156,7 @@ impl Boot {
         let own = self.lists.iter().filter(|(key, _)| !special(key));
         let lists = own.chain(repeat.lists).copied();
         let lists: Vec<_> = lists
-            .filter(|(key, _)| ![KERNEL, ARGUMENTS].contains(key))
+            .filter(|(key, _)| ![KERNEL, ARGUMENTS, SET].contains(key))
             .collect();
         args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
         // Experiments need a fixed number of wake-ups, however long these take.
@@ -176,6 +181,7 @@ impl Boot {
         args.load.given.guest = linux.then(|| "debian".into());
         args.under = Some(Unders::Named(vec![self.under]));
         args.cpus = repeat.cpus.or(self.cpus);
+        args.set = self.value_of(SET).map(str::to_owned);
         args
     }
 }

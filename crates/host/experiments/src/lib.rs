@@ -173,7 +173,7 @@ fn choose_experiments(
     has_patches: bool,
     board: &Board,
 ) -> Result<Vec<&'static Experiment>> {
-    let posted = || measurable_on(&posted::ALL, board);
+    let posted = || unmodified(measurable_on(&posted::ALL, board));
     if names.iter().any(|name| name == "all") {
         if !has_patches {
             for experiment in posted() {
@@ -203,6 +203,20 @@ fn choose_experiments(
         }
     }
     Ok(chosen)
+}
+
+/// Leaves out the experiments that need a modified gem5, and prints their names.
+fn unmodified(experiments: Vec<&'static Experiment>) -> Vec<&'static Experiment> {
+    let (modified, unmodified): (Vec<_>, Vec<_>) = experiments
+        .into_iter()
+        .partition(|experiment| experiment.boots.iter().any(Boot::sets_parameters));
+    for experiment in modified {
+        note!(
+            "{}: skipped, it needs a gem5 with boards/gem5/gem5.patch; name it",
+            experiment.name
+        );
+    }
+    unmodified
 }
 
 /// Selects the experiments whose unit `board` has, and prints the names of all other experiments.

@@ -7,6 +7,7 @@
 mod arm_poll_idle;
 mod arm_poll_idle_cycles;
 mod idle_poll;
+mod irq_delay;
 mod poll_limit;
 mod skip_newidle;
 mod teo_util;
@@ -23,9 +24,10 @@ use super::boot::{Boot, Lists, SEEDS};
 use super::runs::MeasuredCell;
 
 /// Experiments that need the folder of `--patches`.
-pub const ALL: [&Experiment; 6] = [
+pub const ALL: [&Experiment; 7] = [
     &arm_poll_idle::EXPERIMENT,
     &arm_poll_idle_cycles::EXPERIMENT,
+    &irq_delay::EXPERIMENT,
     &poll_limit::EXPERIMENT,
     &skip_newidle::EXPERIMENT,
     &idle_poll::EXPERIMENT,
@@ -38,6 +40,9 @@ pub const KERNEL: &str = "kernel";
 
 /// Key under which the lists of a boot give further arguments for its kernel.
 pub const ARGUMENTS: &str = "arguments";
+
+/// Key under which the lists of a boot change a parameter of the simulated machine, in the form of `--set`.
+pub const SET: &str = "set";
 
 /// The waits of guests do not trap.
 const UNTRAPPED: (&str, &str) = ("trap", "none");
