@@ -177,9 +177,13 @@ impl Job {
         if !names_bao && job.bao.is_some() {
             bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");
         }
-        if names_bao && job.is_simulated() && job.load.guest.is_some() {
+        let mut own_guest_alone = job.unders.iter().filter(|under| under.is_other());
+        if job.is_simulated()
+            && job.load.guest.is_some()
+            && let Some(under) = own_guest_alone.next()
+        {
             bad_input!(
-                "--under bao: on gem5 it runs Rouse's own guest; leave out --guest, or use --board virt"
+                "--under {under}: on gem5 it runs Rouse's own guest; leave out --guest, or use --board virt"
             );
         }
         let is_xen = job.unders.contains(&Under::Xen);
