@@ -21,7 +21,7 @@ use shell::{places, processor_time};
 const WORDS: [&str; 7] = [
     "run",
     "--workload=pingpong",
-    "--poll-limit-us=10",
+    "--poll-limit-us=10,50",
     "--iterations=4",
     "--stages=off",
     "--memory=64M",
