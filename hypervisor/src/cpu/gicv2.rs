@@ -97,8 +97,8 @@ impl Version2 {
     }
 }
 
-/// Reads or writes a register for `arch::gicv2`. Code after this may read a counter for a measurement, which must not come
-/// before the access to the device has completed (DDI 0487K.a, D12.2.1).
+/// Reads or writes a register for `arch::gicv2`. Code after this may read a counter, which a core could do before the
+/// instructions here without the ISB (DDI 0487K.a, D12.2.1). The ISB does not wait for the device.
 pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
     let value = access(number, value);
     insn::isb();

@@ -71,19 +71,18 @@ fn run_guests() -> io::Result<bool> {
         terminal.make_raw();
         tcsetattr(io::stdout(), OptionalActions::Now, &terminal)?;
     }
-    let runs = Path::new("/").join(archive::RUNS);
-    let from_checkpoint = is_simulated() && !runs.exists();
-    let text = match from_checkpoint {
+    let simulated = is_simulated();
+    let text = match simulated {
         true => {
             thread::sleep(SETTLES);
             simulator::checkpoint();
             simulator::text().map_err(io::Error::other)?
         }
-        false => fs::read_to_string(runs)?,
+        false => fs::read_to_string(Path::new("/").join(archive::RUNS))?,
     };
     let mut reset = false;
     for words in archive::parse_runs(&text) {
-        let output = match from_checkpoint {
+        let output = match simulated {
             true => run_to_records(words)?,
             false => command(words).spawn()?.wait_with_output()?,
         };

@@ -177,10 +177,11 @@ impl Job {
         if !names_bao && job.bao.is_some() {
             bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");
         }
-        let mut own_guest_alone = job.unders.iter().filter(|under| under.is_other());
+        let runs_own_guest =
+            |under: &&Under| under.is_other() && job.board().check_machine(**under).is_ok();
         if job.is_simulated()
             && job.load.guest.is_some()
-            && let Some(under) = own_guest_alone.next()
+            && let Some(under) = job.unders.iter().find(runs_own_guest)
         {
             bad_input!(
                 "--under {under}: on gem5 it runs Rouse's own guest; leave out --guest, or use --board virt"

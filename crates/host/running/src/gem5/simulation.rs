@@ -61,8 +61,7 @@ impl Simulation {
                 (file, None, format!("{}MiB", bytes >> 20))
             }
             Under::Kvm | Under::KvmNvhe => {
-                let rest = measures_linux.then_some(rest);
-                return Self::under_kvm(job, variant, built, place, boot_arguments, rest);
+                return Self::under_kvm(job, variant, built, place, boot_arguments);
             }
             under @ (Under::Xen | Under::KvmProtected) => {
                 bad_input!("--under {under}: gem5 does not run it; use --board virt")
@@ -83,41 +82,33 @@ impl Simulation {
         })
     }
 
-    /// Makes the machine of KVM's host. If the guest is Linux, it asks for the checkpoint, and reads `rest` after that.
-    /// Otherwise, the host asks for one before it starts its guest, and reads the monitor's command line; the guest then
-    /// asks for a second one.
+    /// Makes the machine of KVM's host, which asks for a checkpoint before it starts its guest, and then reads the
+    /// monitor's command line. A guest that measures boots to a checkpoint of its own.
     fn under_kvm(
         job: &Job,
         variant: Variant,
         built: &Built,
         place: &Path,
         mut guest_arguments: String,
-        rest: Option<String>,
     ) -> Result<Self> {
         let host = built.host.as_ref().context("there is no host for KVM")?;
         let mode = variant.under.kvm_mode().unwrap_or_default();
         guest_arguments += &core_clock(job);
-        let guest_boots = job.load.guest.is_none() && job.measures();
+        let guest_boots = job.measures();
         if guest_boots {
             guest_arguments += &format!(" {PREFIX}{CHECKPOINT}");
         }
         let guest = GuestBoot::new(job, variant, mode, built, 0, guest_arguments)?;
-        let runs = [guest.words.clone()];
         let host = host.simulated(
             &kvm::Boot {
                 cpus: job.cpus,
                 memory: guest.memory,
                 arguments: guest.kernel_arguments.clone(),
-                runs: if rest.is_some() { &runs } else { &[] },
+                runs: &[],
                 guests: &guest.files(),
             },
             place,
         )?;
-        let given = variant.given;
-        let rest = rest.map(|rest| match given {
-            Some(given) => format!("{rest} {PREFIX}under={} {given}", variant.under),
-            None => rest,
-        });
         Ok(Self {
             image: host.image,
             initrd: Some(host.initrd),
@@ -129,7 +120,7 @@ impl Simulation {
             vhe: variant.under == Under::Kvm,
             is_linux: true,
             guest_boots,
-            after_checkpoint: Some(rest.unwrap_or_else(|| vmm::archive::runs_text(&runs))),
+            after_checkpoint: Some(vmm::archive::runs_text(&[guest.words])),
         })
     }
 
