@@ -15,9 +15,10 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use cost::{Edge, Mark, Path};
 use plan::{Deliver, Plan, Trap};
+use platform::Conduit;
 use spin::mutex::SpinMutex;
 
-use guest_kernel_shim::{cache_eviction, hypervisor, output, percpu, pmu, workers};
+use guest_kernel_shim::{cache_eviction, hypervisor, machine, output, percpu, pmu, workers};
 
 /// Number of passes of each path: fewer on simulated cores, and still fewer if caches are emptied before each pass.
 const PASSES: u32 = 24;
@@ -141,6 +142,8 @@ impl Errand {
             Some("no other CPU to call")
         } else if (has(Path::FloorWait) || has(Path::FloorStart)) && percpu::online().count() < 2 {
             Some("needs 2 CPUs")
+        } else if has(Path::FloorStart) && machine::platform().psci != Some(Conduit::Smc) {
+            Some("the vectors serve an SMC, and this machine is called by HVC")
         } else if has(Path::Wfe) && !injects {
             Some("not trapped, it waits for an event")
         } else if has(Path::Switch) && !injects {

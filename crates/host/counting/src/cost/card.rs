@@ -140,34 +140,55 @@ pub fn measure_models(args: &CostArgs, card: &mut Card) -> Result<()> {
         .iter()
         .flat_map(|&model| Boot::ALL.map(|boot| (model, boot)));
     let boots: Vec<(&str, Boot)> = boots.collect();
-    // The finished boots of the current model, in the order of `Boot::ALL`.
-    let mut ready = Vec::new();
-    let mut ended = Ok(());
+    let mut collected = Collected::new(card);
     side_by_side::in_order(
         boots,
         simulator(models[0]).parallel_boots()?,
         |_, (model, boot)| (model, simulator(model).record(boot)),
-        |(model, recorded)| {
-            let added = recorded.and_then(|recorded| {
-                ready.push(recorded);
-                match <[Recorded; 3]>::try_from(std::mem::take(&mut ready)) {
-                    Ok(all) => card.add_model(model, all),
-                    Err(some) => {
-                        ready = some;
-                        Ok(())
-                    }
-                }
-            });
-            let goes_on = added.is_ok();
-            ended = added;
-            if goes_on {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        },
+        |(model, recorded)| collected.take(model, recorded),
     );
-    ended
+    collected.ended
+}
+
+/// The results of boots on their way to a card.
+struct Collected<'c> {
+    card: &'c mut Card,
+    /// The finished boots of the current model, in the order of [`Boot::ALL`].
+    ready: Vec<Recorded>,
+    /// The first error, after which no result is added: boots that had begun before still end.
+    ended: Result<()>,
+}
+
+impl<'c> Collected<'c> {
+    const fn new(card: &'c mut Card) -> Self {
+        Self {
+            card,
+            ready: Vec::new(),
+            ended: Ok(()),
+        }
+    }
+
+    fn take(&mut self, model: &str, recorded: Result<Recorded>) -> ControlFlow<()> {
+        if self.ended.is_ok() {
+            self.ended = recorded.and_then(|recorded| self.add(model, recorded));
+        }
+        match self.ended {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    /// Adds a boot, and its model to the card once all boots of the model are there.
+    fn add(&mut self, model: &str, recorded: Recorded) -> Result<()> {
+        self.ready.push(recorded);
+        match <[Recorded; 3]>::try_from(std::mem::take(&mut self.ready)) {
+            Ok(all) => self.card.add_model(model, all),
+            Err(some) => {
+                self.ready = some;
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Returns the cycles of each path on `model`. Reports a path that never occurs alone. With 16 list registers, for
@@ -236,4 +257,33 @@ fn median_pass(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
     let insns = |window: &&Window| visit::hypervisor_steps(window).len() as u64;
     let insns = median_ticks(windows.iter().map(insns).collect())?;
     Some((insns, median_ticks(ticks)? / recorded.period))
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn an_error_stays_although_other_boots_end_after_it() {
+        let recorded = || Recorded {
+            windows: Vec::new(),
+            missed: BTreeMap::new(),
+            console: String::new(),
+            emulator: String::new(),
+            period: 1,
+        };
+        let mut card = Card::default();
+        let mut collected = Collected::new(&mut card);
+        assert!(collected.take("minor", Ok(recorded())).is_continue());
+        let error = Err(anyhow!("no cycles"));
+        assert!(collected.take("minor", error).is_break());
+        for model in ["minor", "hpi", "hpi", "hpi"] {
+            assert!(collected.take(model, Ok(recorded())).is_break());
+        }
+        let ended = collected.ended.unwrap_err();
+        assert_eq!(ended.to_string(), "no cycles");
+        assert!(card.models.is_empty());
+    }
 }

@@ -183,7 +183,7 @@ instruction. A row is the median repetition. `--save LABEL` adds a baseline to `
 | column | is |
 |---|---|
 | `x least` | the cycles as a multiple of the floor, which only an image for tests has: it is measured in a boot of its own |
-| `floor-...` | an exit to vectors that check nothing and do only what the architecture requires (`hypervisor/src/planted/with/floor.rs`, `rouse.floor`): an exception to EL2 and back (`floor-call`), or with the system registers of an SGI's sender, an SGI's receiver, a trapped WFI, a read of the distributor, a CPU_ON |
+| `floor-...` | an exit to vectors that check nothing and do only what the architecture requires (`hypervisor/src/planted/with/floor.rs`, `rouse.floor`): an exception to EL2 and back (`floor-call`), or with the system registers of an SGI's sender, an SGI's receiver, a trapped WFI, a read of the distributor. The floor of a CPU_ON is not measured here, since its vectors serve an SMC, and the guest calls by HVC where there is no EL3 |
 | `cold` | before each repetition every line of EL2's and the guest's code and data is cleaned from all caches, and the TLBs are emptied |
 | `missed` | first-level misses of EL2, code/data, in lines of 64 bytes, with cold caches; of each path the repetition with the most |
 | `second` | how many of these lines the second-level cache missed too |
