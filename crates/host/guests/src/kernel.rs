@@ -3,6 +3,7 @@
 
 pub mod debian;
 pub mod image_check;
+pub mod program;
 pub mod unpack;
 
 use std::fs;
@@ -22,11 +23,11 @@ pub const MOST: usize = 1 << 30;
 /// Options that name another kernel as the guest.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GivenArgs {
-    /// Guest to run instead of Rouse's own: an arm64 Image, plain or compressed (gzip, zstd, zboot); Debian's kernel,
-    /// which is fetched: debian (the newest), debian:6.12, debian:7.3.4; or a source of the verb `kernel`, which is
-    /// built with its patches: ~/linux, ~/linux@v6.12+FILE.patch, debian:6.12+FILE.patch. Two guests with a comma
-    /// between them are measured alternately and compared (verb `run`). A guest's command line consists only of
-    /// --guest-args and --append
+    /// Guest to run instead of Rouse's own: an arm64 Image, plain or compressed (gzip, zstd, zboot); a test of
+    /// kvm-unit-tests (arm/gic.elf); Debian's kernel, which is fetched: debian (the newest), debian:6.12, debian:7.3.4;
+    /// or a source of the verb `kernel`, which is built with its patches: ~/linux, ~/linux@v6.12+FILE.patch,
+    /// debian:6.12+FILE.patch. Two guests with a comma between them are measured alternately and compared (verb `run`).
+    /// A guest's command line consists only of --guest-args and --append
     #[arg(long, value_name = "IMAGE|debian[:VERSION]|SOURCE[+PATCH][,B]")]
     pub guest: Option<String>,
     /// Initial RAM disk of the guest named by --guest
@@ -113,7 +114,10 @@ impl Given {
             Some(version) => fs::read(debian::provide(version, &debian::REMEDY)?)?,
             None => read_file("--guest", Path::new(name), "name an arm64 Image")?,
         };
-        let image = match unpack::find_image(image).and_then(check_guest) {
+        let image = match unpack::find_image(image)
+            .and_then(program::find_image)
+            .and_then(check_guest)
+        {
             Ok(image) => image,
             Err(why) => bad_input!("--guest: {name} {why}"),
         };

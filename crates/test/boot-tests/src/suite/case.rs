@@ -11,7 +11,8 @@
 //! survey = true               # an option without a value
 //!
 //! [guest]                     # run test-kernel/ in place of Rouse's guest, with these fields of
-//! image_size = 0x3c00000      # its header replaced; also text_offset, flags
+//! image_size = 0x3c00000      # its header replaced; also text_offset, flags;
+//! kvm_unit_test = "gic"       # or run arm/gic.elf of kvm-unit-tests
 //!
 //! [firmware]                  # boot with dirty-firmware/, which
 //! leaves = ["ram", "spis"]    # leaves this state behind (docs/bring-up.md)
@@ -160,7 +161,7 @@ impl Case {
     }
 
     /// Returns the name of a tool that the test needs but this computer lacks. Such a tool is an emulator that no
-    /// distribution packages, or a firmware or hypervisor that can't be fetched.
+    /// distribution packages, or a firmware, hypervisor or guest that can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         let job = options(&self.run).ok()?.job;
         let is_bao =
@@ -168,6 +169,9 @@ impl Case {
         // A test that expects a refusal names Bao's folder itself.
         if job.under.as_ref().is_some_and(is_bao) && job.bao.is_none() {
             return Some(format!("{:#}", Bao::source(None).err()?));
+        }
+        if let Some(lacks) = self.guest.as_ref().and_then(Kernel::lacks) {
+            return Some(lacks);
         }
         match self.board()?.machine {
             EmulatedMachine::Qemu(qemu) => qemu.lacks(),
