@@ -20,6 +20,7 @@ macro_rules! registers {
             [$({
                 let value: u64;
                 // SAFETY: reading the register changes nothing.
+                // strict written-before-read: a value from reset is only kept, to be put back.
                 unsafe { asm!(concat!("mrs {}, ", $register), out(reg) value, options(nostack)) };
                 value
             },)* $($gic.get(),)*]
@@ -32,6 +33,7 @@ macro_rules! registers {
                 // SAFETY: interrupts are masked and no exception occurs, so nothing uses the register until it is
                 // restored. Neither memory nor any translation that running code uses depends on the register, or
                 // [`BITS`] has no bit of it, so that it gets the value that it has.
+                // strict synchronised: the bits on which translation depends stay.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*
             $($gic.set(*values.next().expect("as many as there are names"));)*

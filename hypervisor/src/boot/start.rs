@@ -107,8 +107,11 @@ fn take_over_machine(discovered: &Discovered) -> ! {
     controls::try_optional_writes();
     if let Some(version2) = &mut platform.gic.version2 {
         // SAFETY: the description names the interfaces, which were checked to be outside of RAM, and the MMU is off.
-        *version2 = version2
-            .with_adjacent_pages(|register| unsafe { gic::version2::read_register(register) });
+        let read = |register| unsafe { gic::version2::read_register(register) };
+        *version2 = version2.with_adjacent_pages(read);
+        if let Some(why) = version2.lacks_second_page(read) {
+            refuse!("{why}");
+        }
         // SAFETY: MMU and caches are off, the other CPUs are off or held, and loaders put an image into
         // writable RAM.
         unsafe { arch::gicv2::adapt() };

@@ -52,12 +52,16 @@ impl Controls {
     }
 }
 
-/// Returns MDCR_EL2.HPMN with which all event counters belong to EL1.
+/// PMCR_EL0: 64-bit cycle counter (LC), no counter enabled. A reset leaves LC, DP, X and D UNKNOWN.
+const STOPPED: u64 = 1 << 6;
+
+/// Returns MDCR_EL2.HPMN with which all event counters belong to EL1. The counters are stopped.
 fn event_counters() -> u64 {
     let pmu = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     if matches!(pmu, 0 | 0xf) {
         return 0;
     }
+    PMCR_EL0.set(STOPPED);
     // The number of event counters: PMCR_EL0.N, bits 15:11.
     PMCR_EL0.get() >> 11 & 0x1f
 }

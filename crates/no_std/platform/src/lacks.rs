@@ -44,6 +44,24 @@ impl GicV2 {
                  interrupts (GICC_DIR); Rouse needs both at EL2, and its guest runs there alone (--under none)",
             )
     }
+
+    /// Returns the reason why the interfaces of [`Self::with_adjacent_pages`] have no second page: if it identifies
+    /// itself, it is the first page again, in 64 KiB of repetitions that the description does not tell of. ACPI names
+    /// no sizes. In the second page there is only GICC_DIR, at its start (IHI 0048B, 4.1.3 and 5.1).
+    #[must_use]
+    pub fn lacks_second_page(&self, read: impl Fn(u64) -> u32) -> Option<&'static str> {
+        let gicv = self.virt.map(|[_, gicv]| gicv);
+        let mut interfaces = [Some(self.gicc), gicv].into_iter().flatten();
+        interfaces
+            .any(|interface| {
+                let identity = read(interface.base + Self::IIDR);
+                identity != 0 && read(interface.base + PAGE + Self::IIDR) == identity
+            })
+            .then_some(
+                "GIC: the second page of GICC or GICV repeats the first, so GICC_DIR is elsewhere; the description has \
+                 to name the last repetition (0xf000 further), or 128 KiB in a device tree",
+            )
+    }
 }
 
 impl Gic<'_> {

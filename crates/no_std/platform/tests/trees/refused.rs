@@ -263,10 +263,31 @@ fn the_last_repetition_of_a_first_page_is_next_to_the_second_page() {
     assert_eq!(repeated.gicc, region(0xf902_f000, 0x2000));
     let [_, adjacent] = repeated.virt.unwrap();
     assert_eq!(adjacent, region(0xf906_0000, 0x2000));
+    let identities = |register| match register {
+        0xf902_f0fc | 0xf906_00fc => 0x0202_143b,
+        _ => 0,
+    };
+    assert_eq!(repeated.lacks_second_page(identities), None);
     // An interface of two pages is not read.
     let blob = version2_of(&[0], GICC, Some(GICH_GICV));
     let found = read(&blob).unwrap().gic.version2.unwrap();
     assert_eq!(found.with_adjacent_pages(|_| unreachable!()), found);
+}
+
+/// ACPI gives no size, so a repetition is found by its identification only.
+#[test]
+fn a_second_page_that_is_the_first_again_is_refused() {
+    let blob = version2_of(&[0], GICC, Some(GICH_GICV));
+    let found = read(&blob).unwrap().gic.version2.unwrap();
+    for interface in [GICC, GICH_GICV[1]] {
+        let repeated = [interface.base + 0xfc, interface.base + 0x10fc];
+        let read = |register| u32::from(repeated.contains(&register));
+        let why = found.lacks_second_page(read).unwrap();
+        assert!(why.contains("GICC_DIR is elsewhere"));
+    }
+    let distinct = |register: u64| u32::from(register & 0x1000 == 0);
+    assert_eq!(found.lacks_second_page(distinct), None);
+    assert_eq!(found.lacks_second_page(|_| 0), None);
 }
 
 /// Exynos Auto v9 in mainline Linux; Spreadtrum SC9860 has one Aff2, which is not 0.
