@@ -34,6 +34,7 @@ mod signals;
 mod strict;
 mod timings;
 mod truncated_log;
+mod workers;
 
 use std::cmp::Reverse;
 use std::fs;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{
     concurrent_runs, dist_folder, exceptions, exclusives, jobs, kvm_program, mainline, monitor,
-    refused, repetitions, signals, strict,
+    refused, repetitions, signals, strict, workers,
 };
 use providing::gem5;
 use running::boot_cache::BootCache;
@@ -28,6 +28,8 @@ enum What {
     CommandLine(CommandLine),
     /// The test is more than one command.
     Code(fn() -> Result<()>),
+    /// The test is code that needs a tool: the first function returns the reason if this computer lacks it.
+    Tool(fn() -> Option<String>, fn() -> Result<()>),
     /// The test boots, and may reuse known outcomes.
     Boots(fn(&Arc<BootCache>) -> Result<()>),
 }
@@ -40,7 +42,7 @@ struct CommandLine {
     says: &'static str,
 }
 
-const ALL: [Gate; 20] = [
+const ALL: [Gate; 21] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -136,6 +138,10 @@ const ALL: [Gate; 20] = [
         name: "runs-at-once-boot-their-own-guests",
         what: What::Code(concurrent_runs::run),
     },
+    Gate {
+        name: "workers-share-a-sweep",
+        what: What::Tool(workers::lacks, workers::run),
+    },
 ];
 
 /// Returns the tests whose name contains `filter`.
@@ -151,6 +157,7 @@ impl Gate {
             What::CommandLine(line) if line.words.contains(&"gem5") => {
                 gem5::find(None).err().map(|why| format!("{why:#}"))
             }
+            What::Tool(lacks, _) => lacks(),
             What::CommandLine(_) | What::Code(_) | What::Boots(_) => None,
         }
     }
@@ -160,7 +167,7 @@ impl Gate {
     pub fn run(&self, again: bool) -> Result<String> {
         match &self.what {
             What::CommandLine(line) => line.run().map(|()| String::new()),
-            What::Code(code) => code().map(|()| String::new()),
+            What::Code(code) | What::Tool(_, code) => code().map(|()| String::new()),
             What::Boots(boots) => {
                 let ((), as_before) = BootCache::of_test(self.name, again, boots)?;
                 Ok(as_before.map_or_else(String::new, |boots| format!(" ({boots})")))
