@@ -90,7 +90,7 @@ with nothing below it, or as the host of KVM.
 values are exact. `graviton-like` has Graviton3's clock, counter and caches, and assumptions where nothing is published. `--set NAME=VALUE` changes
 one parameter. `results.json` has all of them under `machine.emulator.parameters`. `irq-ns` and `wake-ns` need a gem5 whose source has
 `boards/gem5/gem5.patch`: an interrupt then takes `irq-ns` from the interrupt controller to a core, and `wake-ns` more while the core waits. With
-`irq-ns=1000`, a round trip of two interrupts takes 4,004 cycles of 0.5 ns more (360 and 4,364, `minor`, WFI, 30 November 2026).
+`irq-ns=1000`, a round trip of two interrupts takes 4,004 cycles of 0.5 ns more (360 and 4,364, `minor`, WFI, 30 November 2026, commit dd6c64b4).
 
 A value is elapsed time in cycles of the core's clock, between two readings of the counter by the CPU that measures. All CPUs share the counter, and
 it keeps counting while they wait. The PMU's cycle counter does neither, so `pmu.cycles` counts only the cycles in which a CPU was not waiting. The
