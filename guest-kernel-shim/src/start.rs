@@ -42,7 +42,10 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     if let Some(Named::Ready(uart)) = told.uart.and_then(Named::parse) {
         platform.uart = Some(uart);
     }
-    if platform.gic.version2.is_some() {
+    if let Some(version2) = &mut platform.gic.version2 {
+        // SAFETY: the description names the interfaces, which were checked to be outside of RAM, and the MMU is off.
+        let read = |register| unsafe { gic::version2::read_register(register) };
+        *version2 = version2.with_adjacent_pages(read);
         // SAFETY: MMU and caches are off, the other CPUs are off or held, and a loader puts an image into writable RAM.
         unsafe { arch::gicv2::adapt() };
         arch::gicv2::REGISTERS.set_access(gicv2::access_register);

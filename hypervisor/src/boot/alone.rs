@@ -49,7 +49,7 @@ extern "C" fn el1_failed(esr: u64, elr: u64, far: u64) -> ! {
 
 /// Loads the guest and starts it.
 fn run_guest(discovered: &Discovered) -> ! {
-    let (platform, arguments, wrong) = open_machine(discovered);
+    let (mut platform, arguments, wrong) = open_machine(discovered);
     say!(
         "image {} at EL1: no hypervisor of Rouse, the guest runs alone",
         env!("CARGO_PKG_VERSION")
@@ -60,6 +60,11 @@ fn run_guest(discovered: &Discovered) -> ! {
     check_usable(&platform, Level::El1).unwrap_or_else(|why| refuse!("{why}"));
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
+    if let Some(version2) = &mut platform.gic.version2 {
+        // SAFETY: the description names the interfaces, which were checked to be outside of RAM, and the MMU is off.
+        let read = |register| unsafe { gic::version2::read_register(register) };
+        *version2 = version2.with_adjacent_pages(read);
+    }
     let ram = guest_ram(&platform, discovered);
     // The guest itself leaves out other CPUs that can't run its image.
     payload::note_lse();
