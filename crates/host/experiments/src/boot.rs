@@ -37,7 +37,7 @@ pub struct Repeat {
     pub cpus: Option<u32>,
     /// Values that differ from the boot's.
     pub lists: Lists,
-    /// A smaller request for boards that simulate cores, if the repetition has one.
+    /// The smaller request for boards that simulate cores, unless only the number of wake-ups is smaller.
     pub brief: Option<Brief>,
 }
 
@@ -78,6 +78,10 @@ impl Repeat {
         }
     }
 }
+
+/// The factor by which a simulator of cores gets fewer wake-ups, and the number of wake-ups that it gets at least.
+const SLOWER: u64 = 10;
+const FEWEST: u64 = 10;
 
 /// Bits of a seed that differ between repetitions; the bits above them differ between choices.
 const SEED_BITS: u32 = 8;
@@ -138,15 +142,18 @@ impl Boot {
         }
     }
 
-    /// Returns the smaller request for a repetition on a board that simulates cores, if the repetition has one.
-    pub fn brief(&self, repeat: &Repeat) -> Option<(Self, Repeat)> {
-        let brief = repeat.brief?;
+    /// Returns the smaller request for a repetition on a board that simulates cores.
+    pub fn brief(&self, repeat: &Repeat) -> (Self, Repeat) {
+        let brief = repeat.brief.unwrap_or(Brief {
+            lists: repeat.lists,
+            iterations: (self.iterations / SLOWER).max(FEWEST.min(self.iterations)),
+        });
         let boot = Self {
             iterations: brief.iterations,
             ..*self
         };
         let lists = brief.lists;
-        Some((boot, Repeat { lists, ..*repeat }))
+        (boot, Repeat { lists, ..*repeat })
     }
 
     /// Returns the arguments of the job on `board`. If `choice` is given, its seeds are used.

@@ -10,7 +10,6 @@ use plan::Under;
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, without_decimals};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, Repeat};
-use running::options::Metric;
 
 /// Number of the source's clients that one pair on 8 CPUs represents: the 512 threads of the source's machine divided
 /// by 8.
@@ -62,7 +61,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         pairs!("heavy", "9", 60),
         pairs!("heavy-short", "9", 12),
     ],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "the sign of the effect, if it is a third of the published one at least, and that it shrinks where \
                  CPUs have enough tasks not to idle. Not \

@@ -227,7 +227,7 @@ mod tests {
             assert!(places.is_sorted(), "{places:?} in {text}");
         }
         assert!(
-            text.contains("No board that counts instructions models that"),
+            text.contains("A board that may judge them: --board gem5"),
             "{text}"
         );
     }

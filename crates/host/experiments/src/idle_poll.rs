@@ -9,7 +9,6 @@ use super::outcome::{
 };
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE, Repeat};
-use running::options::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "idle-poll",
@@ -54,7 +53,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             repeats: ONCE,
         },
     ],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "that the chosen CPU is as good as with all polling, that its tick goes on, and what the \
                  other CPUs pay. Watts are not measured: the share of time in which CPUs are not halted \

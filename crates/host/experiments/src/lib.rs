@@ -36,6 +36,7 @@ mod runs;
 mod sample;
 mod sched;
 mod shim_vs_linux;
+mod unit;
 mod verdict;
 mod where_to_poll;
 mod who_pays;
@@ -72,7 +73,7 @@ pub struct Experiment {
     /// The source of the figures next to ours.
     source: &'static str,
     boots: &'static [Boot],
-    /// The metric of its figures; `None` for times, which any metric of the board can give.
+    /// The metric of its figures; `None` if they can be compared in any unit of a board.
     metric: Option<Metric>,
     /// Draws the conclusions from its boots.
     conclude: fn(&Runs) -> Result<Outcome>,
@@ -264,7 +265,8 @@ impl Experiment {
             };
             let mut whole = job(boot, repeat)?;
             let simulated = matches!(whole.board().machine, EmulatedMachine::Gem5(_));
-            if let Some((boot, repeat)) = boot.brief(repeat).filter(|_| simulated) {
+            if simulated && self.metric.is_none() {
+                let (boot, repeat) = boot.brief(repeat);
                 whole = job(&boot, &repeat)?;
             }
             Ok(Planned {

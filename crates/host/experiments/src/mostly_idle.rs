@@ -12,7 +12,6 @@ use super::outcome::{
     without_decimals,
 };
 use super::runs::{MeasuredCell, Runs};
-use running::options::Metric;
 
 /// The boot of the system that is mostly idle.
 const IDLE: Boot = Boot {
@@ -69,7 +68,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             repeats: ONCE,
         },
     ],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "how the time in which CPUs are halted changes, and whether the limit matters. Our mostly idle system \
                  wakes up every 10 ms on one CPU for a microsecond of work, by a timer that governors know; what \
@@ -130,7 +129,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             &tables[1],
             "A round trip by the limit of arm_poll_idle",
             "limit, us",
-            "instructions",
+            runs.unit().name(),
             LIMITS.len(),
         ),
     ];
@@ -222,7 +221,10 @@ fn limits_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(
-        "Instructions of a round trip by the limit of arm_poll_idle",
+        &format!(
+            "{} of a round trip by the limit of arm_poll_idle",
+            runs.unit().in_title()
+        ),
         &[&titles[..], &["largest change"]].concat(),
     );
     for (workload, name) in BUSY {
@@ -285,7 +287,7 @@ fn claim_limits_alike(
         ("the limit that differs most", furthest),
         ("100 us", at_100),
     )
-    .with_tested_part(format!("instructions of a round trip, {governor}, {gap} us between two"))
+    .with_tested_part(format!("a round trip, {governor}, {gap} us between two"))
     .with_reason(
         "waits of 30 us outlast the lowest limits, and end in a halt there; how long those of the source were \
          it does not say",

@@ -7,7 +7,6 @@ use plan::Under;
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way};
 use super::runs::{Run, Runs};
 use super::{Boot, Experiment, SEEDS};
-use running::options::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "poll-limit",
@@ -54,7 +53,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             repeats: SEEDS,
         },
     ],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "at which limit the gain ends, for waits whose lengths are known. Ours are drawn from exponential \
                  distributions: nearly all of those of 25 us on average end before every limit, seven of ten of \

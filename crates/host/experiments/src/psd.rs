@@ -15,7 +15,6 @@ use plan::Under;
 use super::outcome::{Chart, Outcome, Series, Table, two_decimals, without_decimals};
 use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, SEEDS};
-use running::options::Metric;
 use source_figures::{COLUMNS, ROWS};
 
 /// A boot of workload `io`. The values in `$list` are added to the values that all boots have.
@@ -142,7 +141,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("hz", "100,250,1000")
         ),
     ],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "signs, and how much of a request is the time to leave a deep state: requests take what they took \
                  there, and the deep state what Linux says of that machine. Not what lies between request and \

@@ -9,7 +9,6 @@ use super::outcome::{
 };
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
-use running::options::Metric;
 
 /// The boot whose wake-ups are interrupts in some cells, and elided in other cells.
 const IPIS: Boot = Boot {
@@ -44,11 +43,11 @@ pub const EXPERIMENT: Experiment = Experiment {
             ..IPIS
         },
     ],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "that the rate falls, and that short blocking waits (Reactors, here notify) lose a \
                  larger part of it than busy queues (TensorFlow, here messaging). Not the rates: they \
-                 are per second of a machine with 64 CPUs there, of an instruction count here.",
+                 are per second of a machine with 64 CPUs there, of a small executor here.",
 };
 
 /// Rows: the source's workload, our workload, and the source's IPIs per second before and after.

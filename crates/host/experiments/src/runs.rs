@@ -9,6 +9,7 @@ use results::neighbour::Neighbours;
 use results::{Cell, Critical, Results, Stats};
 
 use super::figures::ByBoot;
+use super::unit::Unit;
 
 /// The results of an experiment's boots, for each repetition.
 pub struct Runs {
@@ -52,6 +53,13 @@ impl Runs {
                 results: vec![(repeat, results)],
             }),
         }
+    }
+
+    /// Returns the unit in which the board measured.
+    pub fn unit(&self) -> Unit {
+        let mut all = self.named_results();
+        all.next()
+            .map_or(Unit::Ticks, |(_, results)| Unit::of(results))
     }
 
     /// Applies `of` to each repetition of each boot. Returns the results with the names of boot and repetition.

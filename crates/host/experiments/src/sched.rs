@@ -9,7 +9,6 @@ use super::outcome::{
 };
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
-use running::options::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "sched",
@@ -47,12 +46,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             repeats: PLACES,
         },
     ],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "the sign and the order of the changes: VM against metal, wake-ups against busy run \
                  queues. Their size says how much of an operation is the wake-up: seconds there are what cores, caches \
-                 and two system calls on each side take, instructions here are what both CPUs execute one after the \
-                 other, of a small executor without system calls.",
+                 and two system calls on each side take; here a small executor makes none, and instructions (virt) are \
+                 what both CPUs execute one after the other.",
 };
 
 /// Times before and after, in seconds.
@@ -128,7 +127,10 @@ fn change_in_percent([before, after]: &Costs) -> f64 {
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut table = Table::new(
-        "Instructions per operation before (wfi) -> after (poll-wfi, eliding), 2 CPUs; published changes",
+        &format!(
+            "{} per operation before (wfi) -> after (poll-wfi, eliding), 2 CPUs; published changes",
+            runs.unit().in_title()
+        ),
         &[
             "VM", "", "metal", "", "VM G2", "VM G3", "metal G2", "metal G3",
         ],

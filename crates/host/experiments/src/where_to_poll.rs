@@ -9,7 +9,6 @@ use super::outcome::{
 };
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE};
-use running::options::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "where-to-poll",
@@ -34,7 +33,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         // Additional idle CPUs do not change the number of instructions in this boot.
         repeats: ONCE,
     }],
-    metric: Some(Metric::Insns),
+    metric: None,
     conclude,
     comparable: "the order of the four. Not the distances: a trap costs a few hundred instructions \
                  here, and microseconds of a larger hypervisor there.",
@@ -80,7 +79,10 @@ fn find_cell<'r>(
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut table = Table::new(
-        "Instructions per round trip by the gap between two; polls of EL2 in vain per round trip, 200 us apart",
+        &format!(
+            "{} per round trip by the gap between two; polls of EL2 in vain per round trip, 200 us apart",
+            runs.unit().in_title()
+        ),
         &["0 us", "30 us", "200 us", "in vain", "x86, %", "arm64, s"],
     );
     // The medians are sorted by row, and then by gap.
@@ -109,7 +111,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         })
     };
     let title = "A round trip by the gap between two, by where is polled";
-    let chart = Chart::curves_over_columns(&table, title, "gap, us", "instructions", GAPS.len());
+    let chart =
+        Chart::curves_over_columns(&table, title, "gap, us", runs.unit().name(), GAPS.len());
     Ok(Outcome {
         tables: vec![table],
         charts: vec![chart],

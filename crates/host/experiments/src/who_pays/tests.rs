@@ -220,7 +220,7 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
     );
     // The boots for boards that simulate cores have exactly these gaps.
     for boot in EXPERIMENT.boots {
-        let (brief, repeat) = boot.brief(&boot.repeats[0]).unwrap();
+        let (brief, repeat) = boot.brief(&boot.repeats[0]);
         assert!(brief.iterations < boot.iterations);
         let of = brief.args("gem5", &repeat, None);
         let text = running::job::Job::new(&of)
