@@ -4,6 +4,7 @@
 use plan::Under;
 
 use super::posted::{ARGUMENTS, KERNEL, SET};
+use super::runs::SHORT;
 use running::options::{JobArgs, Unders};
 
 /// Values of dimensions, by their keys.
@@ -144,9 +145,14 @@ impl Boot {
 
     /// Returns the smaller request for a repetition on a board that simulates cores.
     pub fn brief(&self, repeat: &Repeat) -> (Self, Repeat) {
+        // A shorter boot stays shorter than the one whose counters it is subtracted from.
+        let fewest = match self.label.ends_with(SHORT) {
+            true => 4,
+            false => FEWEST.min(self.iterations),
+        };
         let brief = repeat.brief.unwrap_or(Brief {
             lists: repeat.lists,
-            iterations: (self.iterations / SLOWER).max(FEWEST.min(self.iterations)),
+            iterations: (self.iterations / SLOWER).max(fewest),
         });
         let boot = Self {
             iterations: brief.iterations,

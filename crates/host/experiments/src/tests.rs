@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::runs::SHORT;
 use super::*;
 use shell::args::parse;
 use shell::failure::is_bad_input;
@@ -112,6 +113,25 @@ fn what_is_about_instructions_is_refused_where_there_are_none() {
             Some(_) => assert!(is_bad_input(&jobs.err().unwrap()), "{}", experiment.name),
         }
     }
+}
+
+#[test]
+fn a_shorter_boot_stays_shorter_on_simulated_cores() {
+    let mut pairs = 0;
+    for experiment in ALL {
+        for short in experiment.boots {
+            let long = short.label.strip_suffix(SHORT);
+            let long = experiment
+                .boots
+                .iter()
+                .find(|boot| Some(boot.label) == long);
+            let Some(long) = long else { continue };
+            let [short, long] = [short, long].map(|boot| boot.brief(&boot.repeats[0]).0.iterations);
+            assert!(short < long, "{}: {short} of {long}", experiment.name);
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 2);
 }
 
 #[test]
