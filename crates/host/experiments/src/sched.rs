@@ -218,8 +218,8 @@ fn claim_published_size(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot
     let source = format!("{name}, {place}: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
     let [before, after] = [0, 1].map(|which| ours.map(|costs| costs[which]));
     Claim::new(source, test, ("after", after), ("before", before)).with_reason(
-        "wake-ups are a smaller part of an operation here, where the instructions of the executor count and no time passes \
-         between them; those of other CPUs that poll count too",
+        "wake-ups are another part of an operation here, of a small executor without system calls; in instructions (virt), \
+         those of other CPUs that poll count too",
     )
 }
 
