@@ -44,8 +44,7 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     }
     if let Some(version2) = &mut platform.gic.version2 {
         // SAFETY: the description names the interfaces, which were checked to be outside of RAM, and the MMU is off.
-        let read = |register| unsafe { gic::version2::read_register(register) };
-        *version2 = version2.with_adjacent_pages(read);
+        *version2 = unsafe { gic::version2::find_pages(*version2) };
         // SAFETY: MMU and caches are off, the other CPUs are off or held, and a loader puts an image into writable RAM.
         unsafe { arch::gicv2::adapt() };
         arch::gicv2::REGISTERS.set_access(gicv2::access_register);

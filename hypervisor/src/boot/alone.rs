@@ -62,8 +62,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     watchdogs::stop(&platform, arguments.keep_watchdogs);
     if let Some(version2) = &mut platform.gic.version2 {
         // SAFETY: the description names the interfaces, which were checked to be outside of RAM, and the MMU is off.
-        let read = |register| unsafe { gic::version2::read_register(register) };
-        *version2 = version2.with_adjacent_pages(read);
+        *version2 = unsafe { gic::version2::find_pages(*version2) };
     }
     let ram = guest_ram(&platform, discovered);
     // The guest itself leaves out other CPUs that can't run its image.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of an experiment, and how their repetitions differ.
 
-use plan::Under;
+use plan::{PASSES, Under};
 
 use super::posted::{ARGUMENTS, KERNEL, SET};
 use super::runs::SHORT;
@@ -145,9 +145,10 @@ impl Boot {
 
     /// Returns the smaller request for a repetition on a board that simulates cores.
     pub fn brief(&self, repeat: &Repeat) -> (Self, Repeat) {
-        // A shorter boot stays shorter than the one whose counters it is subtracted from.
+        // A shorter boot has to be shorter than the one whose counters it is subtracted from. Each pass of a plan has a
+        // wake-up.
         let fewest = match self.label.ends_with(SHORT) {
-            true => 4,
+            true => PASSES.into(),
             false => FEWEST.min(self.iterations),
         };
         let brief = repeat.brief.unwrap_or(Brief {

@@ -36,7 +36,6 @@ mod runs;
 mod sample;
 mod sched;
 mod shim_vs_linux;
-mod unit;
 mod verdict;
 mod where_to_poll;
 mod who_pays;

@@ -129,7 +129,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             &tables[1],
             "A round trip by the limit of arm_poll_idle",
             "limit, us",
-            runs.unit().name(),
+            runs.unit(),
             LIMITS.len(),
         ),
     ];
@@ -222,8 +222,8 @@ fn limits_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(
         &format!(
-            "{} of a round trip by the limit of arm_poll_idle",
-            runs.unit().in_title()
+            "A round trip by the limit of arm_poll_idle, in {}",
+            runs.unit()
         ),
         &[&titles[..], &["largest change"]].concat(),
     );

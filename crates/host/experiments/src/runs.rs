@@ -9,7 +9,6 @@ use results::neighbour::Neighbours;
 use results::{Cell, Critical, Results, Stats};
 
 use super::figures::ByBoot;
-use super::unit::Unit;
 
 /// The results of an experiment's boots, for each repetition.
 pub struct Runs {
@@ -56,10 +55,12 @@ impl Runs {
     }
 
     /// Returns the unit in which the board measured.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> &str {
         let mut all = self.named_results();
-        all.next()
-            .map_or(Unit::Ticks, |(_, results)| Unit::of(results))
+        match all.next().map_or("", |(_, results)| &results.unit) {
+            "insns" => "instructions",
+            unit => unit,
+        }
     }
 
     /// Applies `of` to each repetition of each boot. Returns the results with the names of boot and repetition.

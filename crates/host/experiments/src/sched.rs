@@ -128,8 +128,8 @@ fn change_in_percent([before, after]: &Costs) -> f64 {
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut table = Table::new(
         &format!(
-            "{} per operation before (wfi) -> after (poll-wfi, eliding), 2 CPUs; published changes",
-            runs.unit().in_title()
+            "An operation before (wfi) -> after (poll-wfi, eliding), 2 CPUs, in {}; published changes",
+            runs.unit()
         ),
         &[
             "VM", "", "metal", "", "VM G2", "VM G3", "metal G2", "metal G3",

@@ -80,8 +80,8 @@ fn find_cell<'r>(
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut table = Table::new(
         &format!(
-            "{} per round trip by the gap between two; polls of EL2 in vain per round trip, 200 us apart",
-            runs.unit().in_title()
+            "A round trip by the gap between two, in {}; polls of EL2 in vain per round trip, 200 us apart",
+            runs.unit()
         ),
         &["0 us", "30 us", "200 us", "in vain", "x86, %", "arm64, s"],
     );
@@ -111,8 +111,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         })
     };
     let title = "A round trip by the gap between two, by where is polled";
-    let chart =
-        Chart::curves_over_columns(&table, title, "gap, us", runs.unit().name(), GAPS.len());
+    let chart = Chart::curves_over_columns(&table, title, "gap, us", runs.unit(), GAPS.len());
     Ok(Outcome {
         tables: vec![table],
         charts: vec![chart],

@@ -33,7 +33,7 @@ impl Controls {
     /// synchronization event.
     pub fn write(&self) {
         CPTR_EL2.set(self.cptr);
-        MDCR_EL2.set(self.mdcr | event_counters());
+        MDCR_EL2.set(self.mdcr | stop_counters());
         CNTHCTL_EL2.set(self.cnthctl);
         CNTVOFF_EL2.set(0);
         HSTR_EL2.set(0);
@@ -55,8 +55,8 @@ impl Controls {
 /// PMCR_EL0: 64-bit cycle counter (LC), no counter enabled. A reset leaves LC, DP, X and D UNKNOWN.
 const STOPPED: u64 = 1 << 6;
 
-/// Returns MDCR_EL2.HPMN with which all event counters belong to EL1. The counters are stopped.
-fn event_counters() -> u64 {
+/// Stops the counters of the PMU. Returns MDCR_EL2.HPMN with which all event counters belong to EL1.
+fn stop_counters() -> u64 {
     let pmu = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     if matches!(pmu, 0 | 0xf) {
         return 0;

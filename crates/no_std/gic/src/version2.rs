@@ -113,6 +113,16 @@ pub unsafe fn read_register(address: u64) -> u32 {
     unsafe { load_32(address) }
 }
 
+/// Returns `gic` with the two pages of GICC and GICV one after the other ([`GicV2::with_adjacent_pages`]).
+///
+/// # Safety
+/// GICC and GICV must be where `gic` has them, and accessible.
+#[must_use]
+pub unsafe fn find_pages(gic: GicV2) -> GicV2 {
+    // SAFETY: as the caller promises, there is an identification register; reading it changes nothing (IHI 0048B, 4.4).
+    gic.with_adjacent_pages(|register| unsafe { read_register(register) })
+}
+
 /// Records where the registers of the GICv2 `gic` are, whose distributor is at `base`.
 pub fn record_registers(base: u64, gic: &GicV2) {
     REGISTERS.distributor.store(base, Relaxed);

@@ -45,9 +45,10 @@ impl GicV2 {
             )
     }
 
-    /// Returns the reason why the interfaces of [`Self::with_adjacent_pages`] have no second page: if it identifies
-    /// itself, it is the first page again, in 64 KiB of repetitions that the description does not tell of. ACPI names
-    /// no sizes. In the second page there is only GICC_DIR, at its start (IHI 0048B, 4.1.3 and 5.1).
+    /// Returns the reason if the interfaces of [`Self::with_adjacent_pages`] have no second page. A page that has the
+    /// first one's identification is the first page again: the second has GICC_DIR only, and its other registers are
+    /// RES0 (IHI 0048B, 4.1.3; Cortex-A53's manual, DDI 0500, 9.2.6). A description without sizes, as in ACPI, leads to
+    /// such a page if each page is repeated for 64 KiB.
     #[must_use]
     pub fn lacks_second_page(&self, read: impl Fn(u64) -> u32) -> Option<&'static str> {
         let gicv = self.virt.map(|[_, gicv]| gicv);
