@@ -45,7 +45,9 @@ impl fmt::Display for Finding {
 /// returns whether everything agrees.
 pub fn audit(cpu: &PerCpu, frame: &Frame, asked: u64) -> bool {
     let quiet = matches!(asked, mode::QUIET | mode::QUIET_TOLD);
-    planted::at_audit(quiet);
+    if !quiet {
+        planted::at_audit();
+    }
     match compare_registers(cpu, frame, quiet) {
         Ok(()) => true,
         Err(finding) => {
@@ -82,6 +84,7 @@ fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
         if !cpu.vcpu.switch.is_direct() {
             irq::take_all(cpu);
         }
+        planted::at_look_at_word(cpu);
         match word.load(SeqCst) {
             0 => return Ok(()),
             bits if CNTPCT_EL0.get() > end => return Err(Finding::PendingWord(bits)),

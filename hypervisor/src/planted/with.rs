@@ -17,7 +17,7 @@ use platform::Region;
 use crate::boot::entry;
 use crate::console::log;
 
-pub use audit::at_audit;
+pub use audit::{at_audit, at_look_at_word};
 pub use failing::{at_watch, before_guest};
 pub use floor::enter_floor;
 pub(crate) use floor::vectors;

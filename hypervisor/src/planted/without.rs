@@ -6,6 +6,8 @@ use core::ops::Range;
 use plan::{Arguments, Error, Names};
 use platform::Region;
 
+use crate::cpu::percpu::PerCpu;
+
 /// Refuses boot arguments that only images for tests serve.
 pub fn read_arguments(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
     arguments.unplanted(|image| image.hypervisor)
@@ -43,8 +45,11 @@ pub const fn at_watch() {}
 /// Is called when a guest reports that pass `_pass` of cell `_cell` - 1 begins.
 pub const fn at_cell(_cell: u64, _pass: u64) {}
 
-/// Is called before the calling vCPU is audited.
-pub const fn at_audit(_quiet: bool) {}
+/// Is called before the calling vCPU is audited while it works.
+pub const fn at_audit() {}
+
+/// Is called before an audit looks at the pending word of `_cpu`.
+pub const fn at_look_at_word(_cpu: &PerCpu) {}
 
 /// Makes the calling vCPU's exits use separate vectors; `None` if there is no such call.
 pub const fn enter_floor(_which: u64) -> Option<Result<(), NoFloor>> {

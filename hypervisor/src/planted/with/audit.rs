@@ -47,9 +47,9 @@ fn lose_interrupts(bits: u32) {
 /// Number of audits before a fault is caused, so that the guest is in the middle of its work.
 const BEFORE: u64 = 100;
 
-/// Causes the contradiction that is asked for, once or as often as necessary.
+/// Causes the contradiction that is asked for, once or as often as necessary, except for that of the pending word.
 #[inline(never)]
-pub fn at_audit(quiet: bool) {
+pub fn at_audit() {
     static AUDITS: AtomicU64 = AtomicU64::new(0);
     static PLANTED: AtomicBool = AtomicBool::new(false);
     let Some(Fault::Audit(fault)) = asked_fault() else {
@@ -61,12 +61,9 @@ pub fn at_audit(quiet: bool) {
     if AUDITS.fetch_add(1, Relaxed) < BEFORE || !first {
         return;
     }
-    // During other work, a full pending word would lose requests, which is another fault. Any kick
-    // empties the word, so it is filled again whenever all is quiet.
-    let word = fault == AuditFault::PendingWord;
     // A CPU that was off enables its interrupts again, so the fault is caused again.
-    let again = word || matches!(fault, AuditFault::SgisLost | AuditFault::TimersLost);
-    if quiet != word || PLANTED.swap(true, Relaxed) && !again {
+    let again = matches!(fault, AuditFault::SgisLost | AuditFault::TimersLost);
+    if PLANTED.swap(true, Relaxed) && !again {
         return;
     }
     match fault {
@@ -93,10 +90,19 @@ pub fn at_audit(quiet: bool) {
             cpu.vcpu.fast_paths.interrupts.store(0, Relaxed);
         }
         AuditFault::TimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
-        AuditFault::PendingWord => drop(cpu.vcpu.switch.word().fetch_or(1 << 31, SeqCst)),
+        AuditFault::PendingWord => {}
         AuditFault::SgisLost => lose_interrupts(SGIS),
         AuditFault::TimersLost => lose_interrupts(TIMERS),
     }
     // The ISB makes the change visible to the next read of the list registers.
     insn::isb();
+}
+
+/// Fills the pending word of `cpu` without a doorbell, if that is asked for. A kick empties the word, so this is called
+/// for each look at the word. At other times, a full word would lose requests, which is another fault.
+#[inline(never)]
+pub fn at_look_at_word(cpu: &PerCpu) {
+    if asked_fault() == Some(Fault::Audit(AuditFault::PendingWord)) {
+        cpu.vcpu.switch.word().fetch_or(1 << 31, SeqCst);
+    }
 }

@@ -19,11 +19,11 @@ use shell::{places, processor_time};
 #[derive(Debug)]
 pub struct Gate {
     pub name: &'static str,
-    what: What,
+    body: Body,
 }
 
 #[derive(Debug)]
-enum What {
+enum Body {
     /// The test is one command.
     CommandLine(CommandLine),
     /// The test is more than one command.
@@ -45,102 +45,102 @@ struct CommandLine {
 const ALL: [Gate; 21] = [
     Gate {
         name: "atomics-of-both-images",
-        what: What::Code(exclusives::run),
+        body: Body::Code(exclusives::run),
     },
     Gate {
         name: "cost-is-not-more",
-        what: What::CommandLine(CommandLine {
+        body: Body::CommandLine(CommandLine {
             words: &["cost", "--compare"],
             says: "against `",
         }),
     },
     Gate {
         name: "cost-of-a-gicv2-is-not-more",
-        what: What::CommandLine(CommandLine {
+        body: Body::CommandLine(CommandLine {
             words: &["cost", "--board", "virt-gic2", "--compare"],
             says: "against `",
         }),
     },
     Gate {
         name: "cost-shows-instructions",
-        what: What::CommandLine(CommandLine {
+        body: Body::CommandLine(CommandLine {
             words: &["cost", "--asm", "sgi-send"],
             says: "msr     ICC_SGI1R_EL1",
         }),
     },
     Gate {
         name: "cycles-are-not-more",
-        what: What::CommandLine(CommandLine {
+        body: Body::CommandLine(CommandLine {
             words: &["cost", "--board", "gem5", "--cpu", "minor", "--compare"],
             says: "against `",
         }),
     },
     Gate {
         name: "dist-is-the-same-anywhere",
-        what: What::Code(dist_folder::run),
+        body: Body::Code(dist_folder::run),
     },
     Gate {
         name: "documents-are-of-this-tree",
-        what: What::CommandLine(CommandLine {
+        body: Body::CommandLine(CommandLine {
             words: &["dev", "publish", "--check"],
             says: "every figure is as this tree measures it",
         }),
     },
     Gate {
         name: "exits-are-exceptions-to-el2",
-        what: What::Code(exceptions::run),
+        body: Body::Code(exceptions::run),
     },
     Gate {
         name: "jobs-change-nothing",
-        what: What::Code(jobs::run),
+        body: Body::Code(jobs::run),
     },
     Gate {
         name: "mainlines-trees-are-read",
-        what: What::Code(mainline::run),
+        body: Body::Code(mainline::run),
     },
     Gate {
         name: "killed-by-int-keeps",
-        what: What::Code(|| signals::keeps_results("INT", 130)),
+        body: Body::Code(|| signals::keeps_results("INT", 130)),
     },
     Gate {
         name: "killed-by-term-keeps",
-        what: What::Code(|| signals::keeps_results("TERM", 143)),
+        body: Body::Code(|| signals::keeps_results("TERM", 143)),
     },
     Gate {
         name: "killed-outright-leaves-no-emulator",
-        what: What::Code(signals::leaves_no_emulator),
+        body: Body::Code(signals::leaves_no_emulator),
     },
     Gate {
         name: "killed-twice-ends-at-once",
-        what: What::Code(signals::second_ends_at_once),
+        body: Body::Code(signals::second_ends_at_once),
     },
     Gate {
         name: "kvm-ends-of-guests",
-        what: What::Boots(monitor::run),
+        body: Body::Boots(monitor::run),
     },
     Gate {
         name: "kvm-program-measures",
-        what: What::Boots(kvm_program::run),
+        body: Body::Boots(kvm_program::run),
     },
     Gate {
         name: "planted-faults-are-refused",
-        what: What::Code(refused::run),
+        body: Body::Code(refused::run),
     },
     Gate {
         name: "repeated-runs-are-compared",
-        what: What::Code(repetitions::run),
+        body: Body::Code(repetitions::run),
     },
     Gate {
         name: "rules-are-kept",
-        what: What::Code(strict::run_few),
+        body: Body::Code(strict::run_few),
     },
     Gate {
         name: "runs-at-once-boot-their-own-guests",
-        what: What::Code(concurrent_runs::run),
+        body: Body::Code(concurrent_runs::run),
     },
     Gate {
         name: "workers-share-a-sweep",
-        what: What::Tool(workers::lacks, workers::run),
+        body: Body::Tool(workers::lacks, workers::run),
     },
 ];
 
@@ -153,22 +153,22 @@ pub fn matching(filter: &str) -> Vec<&'static Gate> {
 impl Gate {
     /// Returns the name of the tool that the test needs and this computer lacks.
     pub fn lacks(&self) -> Option<String> {
-        match &self.what {
-            What::CommandLine(line) if line.words.contains(&"gem5") => {
+        match &self.body {
+            Body::CommandLine(line) if line.words.contains(&"gem5") => {
                 gem5::find(None).err().map(|why| format!("{why:#}"))
             }
-            What::Tool(lacks, _) => lacks(),
-            What::CommandLine(_) | What::Code(_) | What::Boots(_) => None,
+            Body::Tool(lacks, _) => lacks(),
+            Body::CommandLine(_) | Body::Code(_) | Body::Boots(_) => None,
         }
     }
 
     /// Runs the test. With `again`, repeats even boots that can only have the known outcome. Returns a note to print on
     /// success.
     pub fn run(&self, again: bool) -> Result<String> {
-        match &self.what {
-            What::CommandLine(line) => line.run().map(|()| String::new()),
-            What::Code(code) | What::Tool(_, code) => code().map(|()| String::new()),
-            What::Boots(boots) => {
+        match &self.body {
+            Body::CommandLine(line) => line.run().map(|()| String::new()),
+            Body::Code(code) | Body::Tool(_, code) => code().map(|()| String::new()),
+            Body::Boots(boots) => {
                 let ((), as_before) = BootCache::of_test(self.name, again, boots)?;
                 Ok(as_before.map_or_else(String::new, |boots| format!(" ({boots})")))
             }
