@@ -7,7 +7,7 @@
 
 use abi::Counter;
 use gic::gich::Sgi;
-use gic::version2::send_sgi;
+use gic::version2::write_sgir;
 use vgic::version2::{Changed, Frame, GICD_SGIR, SENDERS};
 use vgic::{Access, version2};
 
@@ -70,7 +70,7 @@ fn send(cpu: &PerCpu, value: u64) {
         return;
     };
     if intid < DOORBELL {
-        send_sgi(intid, targets);
+        write_sgir(intid, targets);
         if traps::is_tracing() {
             On::note_event(cpu, Traced::Sent, value);
         }

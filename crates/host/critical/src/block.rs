@@ -121,7 +121,8 @@ impl LoneAccesses {
 }
 
 /// Returns the target of a direct branch at `pc`.
-fn branch_target(word: u32, pc: u64) -> Option<u64> {
+#[must_use]
+pub fn branch_target(word: u32, pc: u64) -> Option<u64> {
     let (shift, bits) = match word {
         // B, BL
         _ if word & 0x7c00_0000 == 0x1400_0000 => (0, 26),
@@ -136,8 +137,9 @@ fn branch_target(word: u32, pc: u64) -> Option<u64> {
     Some(pc.wrapping_add_signed(4 * offset))
 }
 
-/// Whether an instruction is a load or a store.
-const fn is_access(word: u32) -> bool {
+/// Whether an instruction is a load or a store (DDI 0487K.a, C4.1.95).
+#[must_use]
+pub const fn is_access(word: u32) -> bool {
     word >> 25 & 0b0101 == 0b0100
 }
 

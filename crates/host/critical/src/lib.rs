@@ -56,7 +56,7 @@ mod sample;
 mod timed;
 mod trace;
 
-pub use block::{Block, LoneAccesses};
+pub use block::{Block, LoneAccesses, branch_target, is_access};
 pub use chart::{Chart, Identity, Image};
 pub use charted::Charted;
 pub use clock::{Stretch, Via};
@@ -65,7 +65,7 @@ pub use counts::{Class, Counts};
 pub use cutter::{Cutter, NO_CELL, Recorded, Tpidr, sgi_of_version2};
 pub use exits::{Cause, Exits};
 pub use halt::resume_index;
-pub use reasons::Reasons;
+pub use reasons::{Reasons, WRITE_SGIR};
 pub use sample::{Sample, Samples, from_text, to_text};
 pub use timed::timed;
 pub use trace::{Code, Entry, Piece, Pieces, Timing, Trace, Traces, Waited, pieces};

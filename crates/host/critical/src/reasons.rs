@@ -3,6 +3,10 @@
 
 use crate::Class;
 
+/// The hypervisor's function that sends, by a store to GICD_SGIR, the SGI of a guest for which `exits::fast_paths_version2`
+/// has no path.
+pub const WRITE_SGIR: &str = "write_sgir";
+
 /// A set of reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reasons(pub u16);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use critical::{Cause, Reasons};
+use critical::{Cause, is_access};
 use serde::{Deserialize, Serialize};
 
 /// Exits to EL2 and interrupts that CPUs sent, on the path and off it.
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Events {
     /// Exits by cause.
     pub exits: BTreeMap<String, u64>,
-    /// Number of writes to ICC_SGI1R_EL1 that did not trap.
+    /// Number of writes to ICC_SGI1R_EL1, or to GICD_SGIR of a GICv2, that did not trap.
     pub sent: u64,
 }
 
@@ -24,10 +24,21 @@ pub struct Executed<'w> {
     pub level: u8,
     /// The instruction's address.
     pub pc: u64,
-    /// The instruction's encoding.
-    pub word: u32,
+    /// The instruction.
+    pub instruction: Instruction,
+    /// The instructions that may follow, as far as they are known.
+    pub next: [Option<Instruction>; 2],
     /// The file that contains the instruction.
     pub image: &'w str,
+}
+
+/// An instruction that may cause an exception.
+#[derive(Clone, Copy, Debug)]
+pub struct Instruction {
+    /// Its encoding.
+    pub word: u32,
+    /// Whether it sends an interrupt, unless it traps.
+    pub sends: bool,
 }
 
 impl Events {
@@ -43,7 +54,7 @@ impl Events {
                 None => {}
             }
         }
-        let open = last.values().filter(|one| sends_interrupt(one.word));
+        let open = last.values().filter(|one| one.instruction.sends);
         events.sent += open.count() as u64;
         events
     }
@@ -52,7 +63,7 @@ impl Events {
         let rises = now.level > before.level;
         let cause = match is_interrupt(now.pc) {
             true => Cause::Irq,
-            false => cause_of_exception(before.word),
+            false => before.cause_of_exception(),
         };
         // KVM's host and its virtual machine monitor are not guests.
         let is_guest = !matches!(before.image, "host" | "rouse-kvm");
@@ -60,7 +71,7 @@ impl Events {
             self.count_exit(cause);
         }
         let traps = rises && cause != Cause::Irq;
-        self.sent += u64::from(sends_interrupt(before.word) && !traps);
+        self.sent += u64::from(before.instruction.sends && !traps);
     }
 
     fn count_exit(&mut self, cause: Cause) {
@@ -68,29 +79,44 @@ impl Events {
     }
 }
 
-fn sends_interrupt(word: u32) -> bool {
-    Reasons::of_word(word).has(Reasons::SEND)
+impl Executed<'_> {
+    /// Returns the cause of an exception after this instruction. A load or store that aborts is not among the executed
+    /// instructions of a recording.
+    fn cause_of_exception(&self) -> Cause {
+        let own = self.instruction.cause_of_exception();
+        if !matches!(own, Cause::Mmio | Cause::Other) {
+            return own;
+        }
+        let mut accesses = self
+            .next
+            .into_iter()
+            .flatten()
+            .filter(|next| is_access(next.word));
+        accesses.next().map_or(own, Instruction::cause_of_exception)
+    }
+}
+
+impl Instruction {
+    /// Returns the cause of an exception that this instruction takes (DDI 0487K.a, C4.1.94).
+    fn cause_of_exception(self) -> Cause {
+        match self.word {
+            0xd503_207f => Cause::Wfi,
+            0xd503_205f => Cause::Wfe,
+            word if word & !0x1f == 0xd503_1020 => Cause::Wfi,
+            word if word & !0x1f == 0xd503_1000 => Cause::Wfe,
+            _ if self.sends => Cause::Sgi,
+            word if word & 0xffe0_001f == 0xd400_0002 => Cause::Hvc,
+            word if word & 0xffe0_001f == 0xd400_0003 => Cause::Smc,
+            word if word & 0xffd0_0000 == 0xd510_0000 => Cause::Sysreg,
+            word if is_access(word) => Cause::Mmio,
+            _ => Cause::Other,
+        }
+    }
 }
 
 /// Whether the vector at `pc` is for interrupts from a lower level (DDI 0487K.a, D1.3.1.5).
 const fn is_interrupt(pc: u64) -> bool {
     matches!(pc & 0x7ff, 0x480 | 0x500 | 0x680 | 0x700)
-}
-
-/// Returns the cause of an exception that an instruction took (DDI 0487K.a, C4.1.94).
-fn cause_of_exception(word: u32) -> Cause {
-    match word {
-        0xd503_207f => Cause::Wfi,
-        0xd503_205f => Cause::Wfe,
-        _ if word & !0x1f == 0xd503_1020 => Cause::Wfi,
-        _ if word & !0x1f == 0xd503_1000 => Cause::Wfe,
-        _ if sends_interrupt(word) => Cause::Sgi,
-        _ if word & 0xffe0_001f == 0xd400_0002 => Cause::Hvc,
-        _ if word & 0xffe0_001f == 0xd400_0003 => Cause::Smc,
-        _ if word & 0xffd0_0000 == 0xd510_0000 => Cause::Sysreg,
-        _ if word & 0x0a00_0000 == 0x0800_0000 => Cause::Mmio,
-        _ => Cause::Other,
-    }
 }
 
 #[cfg(test)]
@@ -100,13 +126,21 @@ mod tests {
     const SEND: u32 = 0xd518_cba1;
     const WFI: u32 = 0xd503_207f;
     const NOP: u32 = 0xd503_201f;
+    /// `STR W5, [X3, #0xf00]`
+    const STORE: u32 = 0xb90f_0065;
+
+    fn instruction(word: u32) -> Instruction {
+        let sends = [SEND, STORE].contains(&word);
+        Instruction { word, sends }
+    }
 
     fn events(steps: &[(u16, u8, u64, u32, &'static str)]) -> (Vec<(String, u64)>, u64) {
         let steps = steps.iter().map(|&(cpu, level, pc, word, image)| Executed {
             cpu,
             level,
             pc,
-            word,
+            instruction: instruction(word),
+            next: [None; 2],
             image,
         });
         let Events { exits, sent } = Events::count(steps);
@@ -159,6 +193,30 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_aborts_is_the_cause_and_sends_nothing() {
+        let before_store = |word| Executed {
+            cpu: 0,
+            level: 1,
+            pc: 0x1000,
+            instruction: instruction(word),
+            next: [None, Some(instruction(STORE))],
+            image: "guest",
+        };
+        let vector = Executed {
+            level: 2,
+            pc: 0x8400,
+            next: [None; 2],
+            ..before_store(NOP)
+        };
+        // An access before the store does not abort, for it was executed. A WFI traps, though it was executed.
+        for (word, name) in [(NOP, "sgi"), (0xf940_1d54, "sgi"), (WFI, "wfi")] {
+            let Events { exits, sent } = Events::count([before_store(word), vector].into_iter());
+            assert_eq!(exits.into_iter().collect::<Vec<_>>(), [(name.into(), 1)]);
+            assert_eq!(sent, 0);
+        }
+    }
+
+    #[test]
     fn causes_follow_from_the_instruction() {
         for (word, name) in [
             (0xd503_1021, "wfi"),
@@ -171,7 +229,11 @@ mod tests {
             (0xb900_1d54, "mmio"),   // str w20, [x10, #0x1c]
             (NOP, "other"),
         ] {
-            assert_eq!(cause_of_exception(word).name(), name, "{word:08x}");
+            assert_eq!(
+                instruction(word).cause_of_exception().name(),
+                name,
+                "{word:08x}"
+            );
         }
     }
 }

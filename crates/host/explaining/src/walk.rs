@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use critical::{Code, Piece, Pieces, Trace, Traces, Via, Waited};
+use critical::{
+    Code, Piece, Pieces, Reasons, Trace, Traces, Via, WRITE_SGIR, Waited, branch_target,
+};
 
 use crate::calls::Stacks;
 use crate::code::{CodeImage, Function, Places};
-use crate::events::Executed;
+use crate::events::{Executed, Instruction};
 use crate::step::{Caller, MACHINE, Step};
 
 /// A function's file and name.
@@ -18,12 +20,15 @@ pub type Key = (String, String);
 struct Place {
     image: String,
     function: Function,
+    sends: bool,
 }
 
 /// A boot's blocks, and for each instruction in them its function.
 pub struct Walker<'t> {
     blocks: &'t [Code],
     places: Vec<Vec<Place>>,
+    /// The first instruction of each block, by exception level and address.
+    starts: HashMap<(u8, u64), Instruction>,
 }
 
 impl<'t> Walker<'t> {
@@ -33,17 +38,29 @@ impl<'t> Walker<'t> {
         let place = |block: &Code| {
             let at = found.find_place(block);
             let of = |n: usize| match at {
-                Some((image, address)) => Place {
-                    image: images[image].name.into(),
-                    function: images[image].function(address + 4 * n as u64),
-                },
+                Some((image, address)) => {
+                    let function = images[image].function(address + 4 * n as u64);
+                    Place {
+                        image: images[image].name.into(),
+                        sends: sends_interrupt(block.words[n], &function),
+                        function,
+                    }
+                }
                 None => unknown_place(block.address + 4 * n as u64),
             };
             (0..block.words.len()).map(of).collect()
         };
+        let places: Vec<Vec<Place>> = traces.blocks.iter().map(place).collect();
+        let starts = traces.blocks.iter().zip(&places);
+        let starts = starts.filter_map(|(block, places)| {
+            let (&word, place) = (block.words.first()?, places.first()?);
+            let sends = place.sends;
+            Some(((block.level, block.address), Instruction { word, sends }))
+        });
         Self {
             blocks: &traces.blocks,
-            places: traces.blocks.iter().map(place).collect(),
+            starts: starts.collect(),
+            places,
         }
     }
 
@@ -148,16 +165,37 @@ impl<'t> Walker<'t> {
                 cpu: piece.cpu,
                 level: code.level,
                 pc: code.address + 4 * n as u64,
-                word: code.words[n],
+                instruction: Instruction {
+                    word: code.words[n],
+                    sends: places[n].sends,
+                },
+                next: self.followers(code, places, n),
                 image: &places[n].image,
             })
         })
     }
 
+    /// Returns the instructions that may follow instruction `n` of a block: the next in memory, and the target of a direct
+    /// branch.
+    fn followers(&self, code: &Code, places: &[Place], n: usize) -> [Option<Instruction>; 2] {
+        if let (Some(&word), Some(place)) = (code.words.get(n + 1), places.get(n + 1)) {
+            let sends = place.sends;
+            return [Some(Instruction { word, sends }), None];
+        }
+        let pc = code.address + 4 * n as u64;
+        let start = |pc| self.starts.get(&(code.level, pc)).copied();
+        [
+            start(pc + 4),
+            branch_target(code.words[n], pc).and_then(start),
+        ]
+    }
+
     /// Returns the step of instruction `n` of a block.
     fn step_of_instruction(&self, piece: &Piece, n: usize, stack: &mut Stacks) -> Step {
         let block = &self.blocks[piece.block as usize];
-        let Place { image, function } = &self.places[piece.block as usize][n];
+        let Place {
+            image, function, ..
+        } = &self.places[piece.block as usize][n];
         let pc = block.address + 4 * n as u64;
         let callers = stack.callers(block.level, pc, &function.symbol.0);
         let inlined = function.callers.iter().map(|function| Caller {
@@ -236,7 +274,15 @@ fn unknown_place(address: u64) -> Place {
             callers: Vec::new(),
             symbol: (page, address & 0xfff),
         },
+        sends: false,
     }
+}
+
+/// Whether `word` in `function` sends an interrupt.
+fn sends_interrupt(word: u32, function: &Function) -> bool {
+    let mut functions = function.callers.iter().chain([&function.name]);
+    Reasons::of_word(word).has(Reasons::SEND)
+        || Reasons::sends_by_store(word) && functions.any(|name| name == WRITE_SGIR)
 }
 
 fn via_name(via: Via) -> Option<String> {

@@ -134,7 +134,7 @@ pub fn record_registers(base: u64, gic: &GicV2) {
 /// Sends SGI `intid` to the CPU interfaces of `targets`. The caller's stores for them have to be
 /// visible first.
 #[inline(always)]
-pub fn send_sgi(intid: u32, targets: u32) {
+pub fn write_sgir(intid: u32, targets: u32) {
     write(&REGISTERS.distributor, GICD_SGIR, targets << 16 | intid);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Assigns purposes to the instructions of an image.
 
-use ::critical::{Class, Image, Reasons};
+use ::critical::{Class, Image, Reasons, WRITE_SGIR};
 use anyhow::{Result, bail};
 use cost::SampleMark;
 use object::read::elf::ElfFile64;
@@ -22,8 +22,6 @@ const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
 /// Labels of the two instructions in an interrupt handler that set a flag.
 const FLAGS: [&str; 2] = ["el1_irq_flag", "el1_irq_flag_version2"];
-/// The hypervisor's function that sends an SGI of a guest for which `exits::fast_paths_version2` has no path.
-const SEND: &str = "send_sgi";
 /// Label of the instruction that acknowledges an interrupt from a GICv2.
 const IAR: &str = "el1_irq_iar_version2";
 /// The section with a program's own code.
@@ -55,7 +53,7 @@ pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
         }
     }
     if level == 2 {
-        code.mark_sends(&lines::pieces(&file, |name| name == SEND)?);
+        code.mark_sends(&lines::pieces(&file, |name| name == WRITE_SGIR)?);
     }
     Ok(code.0)
 }
