@@ -2,7 +2,7 @@
 //! Handles each interrupt. `dispatch` is the only module that knows all users of interrupts. The
 //! vectors call it through two symbols.
 
-use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
+use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Readable, Writeable};
 use arch::{gic_cpu, insn};
 use core::sync::atomic::Ordering::Relaxed;
 use gic::version2::{self, Acknowledged};
@@ -80,8 +80,24 @@ fn handle_acknowledged(acknowledged: Acknowledged) {
     if let Some(intid) = acknowledged.intid() {
         handle(intid);
         version2::end(acknowledged);
+        if intid >= FIRST_PPI && is_level_high() {
+            // QEMU's GICv2 (11.1) does not look at the level of an interrupt that ends through a list register. So it
+            // misses that the virtual timer, which its handler has set again, has expired before the end. An access to the
+            // physical GIC, such as this SGI to nobody, makes it look.
+            version2::write_sgir(0, 0);
+        }
         set_event_register();
     }
+}
+
+/// The first INTID of a PPI (IHI 0048B, 2.2.1).
+const FIRST_PPI: u32 = 16;
+
+/// Whether the virtual timer has expired, and its interrupt is not masked.
+#[inline(always)]
+fn is_level_high() -> bool {
+    // ENABLE and ISTATUS without IMASK.
+    CNTV_CTL_EL0.get() & 0b111 == 0b101
 }
 
 #[inline(always)]

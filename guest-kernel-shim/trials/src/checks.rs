@@ -73,6 +73,7 @@ const CHECKS: &[Check] = &[
     ),
     Check::new("timer-level-held", 1, levels::held_over_the_end),
     Check::new("timer-level-set", 1, levels::latched_by_software),
+    Check::new("timer-level-again", 1, levels::expired_before_the_end),
     Check::new("timer-level-two-steps", 1, levels::ended_in_two_steps),
     Check::new("timer-level-wfi", 1, levels::gone_from_a_later_wait),
     Check {

@@ -35,6 +35,11 @@ pub fn read_arguments(arguments: &Arguments<'_, Names>) -> Option<Error<'static>
     None
 }
 
+/// Returns the number of list registers, in place of the machine's number.
+pub fn list_registers() -> Option<usize> {
+    asked::is_asked(MachineFault::OneListRegister).then_some(1)
+}
+
 /// Returns the value of the counter at EL2's start, in place of the machine's counter.
 pub fn counter_at_start() -> Option<u64> {
     asked::is_asked(MachineFault::CounterStands).then_some(0)

@@ -13,6 +13,11 @@ pub fn read_arguments(arguments: &Arguments<'_, Names>) -> Option<Error<'static>
     arguments.unplanted(|image| image.hypervisor)
 }
 
+/// Returns the number of list registers, in place of the machine's number.
+pub const fn list_registers() -> Option<usize> {
+    None
+}
+
 /// Returns the value of the counter at EL2's start, in place of the machine's counter.
 pub const fn counter_at_start() -> Option<u64> {
     None

@@ -52,6 +52,9 @@ pub enum Error {
         /// Number of the CPU interface.
         number: u8,
     },
+    /// There is one list register. While it is full, the request for a free one would interrupt the guest for ever:
+    /// the underflow condition holds with one register in use (IHI 0069H, 12.4, ICH_HCR_EL2.UIE).
+    OneListRegister,
 }
 
 impl fmt::Display for Error {
@@ -68,6 +71,9 @@ impl fmt::Display for Error {
             Self::SharedInterface { mpidr, number } => write!(
                 f,
                 "GIC: GICD_ITARGETSR gives CPU {mpidr:#x} the CPU interface {number} of another CPU; Rouse needs one for each"
+            ),
+            Self::OneListRegister => f.write_str(
+                "GIC: there is one list register, and Rouse needs two at EL2; its guest runs there alone (--under none)"
             ),
         }
     }

@@ -20,7 +20,7 @@ pub fn access(data: &[u8]) {
     let one_register = machine.cpus[0].interface.count() == 1;
     while !bytes.is_empty() {
         step(&mut machine, &mut bytes);
-        // The hypervisor refuses to run with one list register.
+        // The hypervisor refuses to run with one list register (`gic::Error::OneListRegister`).
         if !one_register {
             machine.maintenance();
         }

@@ -117,6 +117,38 @@ pub fn held_over_the_end() -> Result<(), Failure> {
     })
 }
 
+/// Checks that the virtual timer, which handlers of this guest set, interrupts again if it expires before its handler ends
+/// the interrupt.
+pub fn expired_before_the_end() -> Result<(), Failure> {
+    /// How often the handler sets the timer again.
+    const AGAIN: u32 = 3;
+    static LEFT: AtomicU32 = AtomicU32::new(0);
+    fn set_again(_: &PerCpu, intid: u32) {
+        if let Some(left) = LEFT.load(Acquire).checked_sub(1) {
+            LEFT.store(left, Release);
+            let mut timers = Timer::both().into_iter();
+            timers.find(|timer| timer.intid == intid).map(Timer::raise);
+        }
+    }
+    for_each_timer(|timer| {
+        if timer.physical {
+            return Ok(());
+        }
+        LEFT.store(AGAIN, Release);
+        interrupts::set_listener(Some(set_again));
+        timer.raise();
+        insn::unmask_irq();
+        // This wait makes no access to the interrupt controller, which could make it look at the level.
+        let taken = || journal(PerCpu::this()).count();
+        clock::wait_at_most(clock::us_to_ticks(200_000), || {
+            taken() == AGAIN as usize + 1
+        });
+        insn::mask_irq();
+        interrupts::set_listener(None);
+        ensure(taken() == AGAIN as usize + 1, "not taken again")
+    })
+}
+
 /// Checks that an interrupt that software made pending stays pending, whatever the level, until it is taken.
 pub fn latched_by_software() -> Result<(), Failure> {
     for_each_timer(|timer| {

@@ -17,6 +17,7 @@ use vgic::Bank;
 use super::{SGIS, ThisCpu, direct};
 use crate::cpu::percpu::PerCpu;
 use crate::machine::machine;
+use crate::planted;
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's accesses to ICC_SRE_EL1 trap (3 is
 /// 0).
@@ -86,6 +87,9 @@ pub unsafe fn prepare_cpu(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), g
     gic_cpu::forget_active(group0);
     clear_guest();
     let interface = ThisCpu(cpu);
+    if planted::list_registers().unwrap_or_else(|| interface.count()) == 1 {
+        return Err(gic::Error::OneListRegister);
+    }
     for n in 0..interface.count() {
         set_ich_lr(n, 0);
     }

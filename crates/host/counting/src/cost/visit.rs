@@ -2,6 +2,7 @@
 //! Finds the stays at EL2 in a window. A stay begins at a vector and ends with the ERET.
 
 use cost::{Level, Path};
+use critical::branch_target;
 
 use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Executed, Window};
@@ -68,12 +69,12 @@ fn stay_cause(vector: u64, last: Option<&Executed>) -> Cause {
 pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
     let mut found: Vec<Vec<&Executed>> = Vec::new();
     let mut inside = false;
-    let mut last = None;
+    let mut last: Option<&Executed> = None;
     for step in window.steps.iter().filter(|step| step.level == Level::El1) {
         // A window begins after its mark, at any address, but never inside a handler.
-        let jumped = last.is_some_and(|last| step.pc != last + 4);
-        last = Some(step.pc);
-        if !inside && jumped && step.pc & TABLE == OWN_INTERRUPT {
+        let interrupted = last.is_some_and(|last| !leads_to(last, step.pc));
+        last = Some(step);
+        if !inside && interrupted && step.pc & TABLE == OWN_INTERRUPT {
             found.push(Vec::new());
             inside = true;
         }
@@ -83,6 +84,13 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
         }
     }
     found
+}
+
+/// Whether `last` may continue at `pc` without an exception: the next instruction in memory, the target of a direct
+/// branch, or anything after an indirect one. Code of the guest may be at the offset of a vector.
+fn leads_to(last: &Executed, pc: u64) -> bool {
+    let is_indirect = matches!(last.word & !0x3e0, 0xd61f_0000 | 0xd63f_0000 | 0xd65f_0000);
+    is_indirect || pc == last.pc + 4 || branch_target(last.word, last.pc) == Some(pc)
 }
 
 /// Returns what a window of `path` must contain with injected interrupts: the stays, and the number of interrupts that
@@ -231,6 +239,22 @@ mod tests {
             ],
         );
         assert!(handlers(&window).is_empty());
+    }
+
+    #[test]
+    fn a_branch_to_the_offset_of_a_vector_is_no_interrupt() {
+        // B 0x4020_0280; RET.
+        for (at, word) in [(0x4020_0200, 0x1400_0020), (0x4020_9000, 0xd65f_03c0)] {
+            let steps = [
+                (Level::El1, at, word),
+                (Level::El1, 0x4020_0280, NOP),
+                (Level::El1, 0x4020_0284, NOP),
+            ];
+            assert!(handlers(&window(Path::WfiSend, &steps)).is_empty());
+            // After another instruction, that address is the vector.
+            let other = [(Level::El1, at, NOP), steps[1], steps[2]];
+            assert_eq!(handlers(&window(Path::WfiSend, &other)).len(), 1);
+        }
     }
 
     #[test]

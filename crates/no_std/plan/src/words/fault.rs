@@ -72,6 +72,8 @@ kinds! {
             SecondarySilent = "secondary-silent",
             /// The counter does not advance.
             CounterStands = "counter-stands",
+            /// The interrupt controller has one list register.
+            OneListRegister = "one-list-register",
             /// Firmware refuses to turn the machine off.
             PowerOffFails = "power-off-fails",
             /// The guest's RAM contains foreign data before the guest is loaded.

@@ -29,7 +29,7 @@ pub fn access(data: &[u8]) {
     while !bytes.is_empty() {
         let step = step(&mut machine, &mut bytes);
         machine.take_timers();
-        // The hypervisor refuses to run with one list register.
+        // The hypervisor refuses to run with one list register (`gic::Error::OneListRegister`).
         if !one_register {
             machine.maintenance();
         }
