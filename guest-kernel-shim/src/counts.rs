@@ -13,8 +13,8 @@ pub struct Counts {
     pub exits: [u64; Counter::COUNT],
     /// Counts of the guest.
     pub events: [u64; Event::ALL.len()],
-    /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
-    pub pmu: [u64; 2],
+    /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`]. `None` if a counter went back.
+    pub pmu: Option<[u64; 2]>,
     /// Requests sent and interrupts taken, if the cell has a pair: by its sender, by its receiver,
     /// and by all other CPUs.
     pub ends: [u64; 3],
@@ -29,7 +29,7 @@ impl Counts {
     pub const ZERO: Self = Self {
         exits: [0; Counter::COUNT],
         events: [0; Event::ALL.len()],
-        pmu: [0; 2],
+        pmu: Some([0; 2]),
         ends: [0; 3],
         shared: [0; Shared::COUNT],
         ticks: 0,
@@ -40,7 +40,7 @@ impl Counts {
         Self {
             exits: exits::read_counts(),
             events: Event::ALL.map(|(event, _)| tally.get(event)),
-            pmu: pmu::read_counts(),
+            pmu: Some(pmu::read_counts()),
             ends: [0; 3],
             shared: if hypervisor::has_had_neighbour() {
                 hypervisor::neighbour_counts()
@@ -59,9 +59,13 @@ impl Counts {
         for (n, sum) in self.events.iter_mut().enumerate() {
             *sum += end.events[n] - start.events[n];
         }
-        for (n, sum) in self.pmu.iter_mut().enumerate() {
-            *sum += end.pmu[n].wrapping_sub(start.pmu[n]);
-        }
+        self.pmu = self.pmu.and_then(|sums| {
+            let ([cycles, insns], [to_cycles, to_insns]) = (start.pmu?, end.pmu?);
+            Some([
+                sums[0] + to_cycles.checked_sub(cycles)?,
+                sums[1] + to_insns.checked_sub(insns)?,
+            ])
+        });
         for (n, sum) in self.ends.iter_mut().enumerate() {
             *sum += end.ends[n] - start.ends[n];
         }

@@ -49,11 +49,9 @@ pub fn write_counts(block: &Block, entry: &Entry, compact: bool) {
     if entry.cell.neighbour.is_there() {
         write_neighbours(block, entry);
     }
-    if entry.counts.pmu != [0; 2] {
-        let line = block
-            .record("count")
-            .field("pmu.cycles", entry.counts.pmu[0]);
-        send_line(line.field("pmu.insns", entry.counts.pmu[1]));
+    if let Some([cycles, insns]) = entry.counts.pmu.filter(|pmu| *pmu != [0; 2]) {
+        let line = block.record("count").field("pmu.cycles", cycles);
+        send_line(line.field("pmu.insns", insns));
     }
 }
 

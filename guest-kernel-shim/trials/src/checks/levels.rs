@@ -126,8 +126,10 @@ pub fn expired_before_the_end() -> Result<(), Failure> {
     fn set_again(_: &PerCpu, intid: u32) {
         if let Some(left) = LEFT.load(Acquire).checked_sub(1) {
             LEFT.store(left, Release);
-            let mut timers = Timer::both().into_iter();
-            timers.find(|timer| timer.intid == intid).map(Timer::raise);
+            let timers = Timer::both().into_iter();
+            timers
+                .filter(|timer| timer.intid == intid)
+                .for_each(Timer::raise);
         }
     }
     for_each_timer(|timer| {
