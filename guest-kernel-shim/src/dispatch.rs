@@ -80,7 +80,7 @@ fn handle_acknowledged(acknowledged: Acknowledged) {
     if let Some(intid) = acknowledged.intid() {
         handle(intid);
         version2::end(acknowledged);
-        if intid >= FIRST_PPI && is_level_high() {
+        if intid == VIRTUAL_TIMER && is_level_high() {
             // QEMU's GICv2 (11.1) does not look at the level of an interrupt that ends through a list register. So it
             // misses that the virtual timer, which its handler has set again, has expired before the end. An access to the
             // physical GIC, such as this SGI to nobody, makes it look.
@@ -90,8 +90,8 @@ fn handle_acknowledged(acknowledged: Acknowledged) {
     }
 }
 
-/// The first INTID of a PPI (IHI 0048B, 2.2.1).
-const FIRST_PPI: u32 = 16;
+/// The interrupt of the virtual timer on QEMU's boards, as Arm BSA has it (DEN0094C, 3.7).
+const VIRTUAL_TIMER: u32 = 27;
 
 /// Whether the virtual timer has expired, and its interrupt is not masked.
 #[inline(always)]
