@@ -80,11 +80,9 @@ fn handle_acknowledged(acknowledged: Acknowledged) {
     if let Some(intid) = acknowledged.intid() {
         handle(intid);
         version2::end(acknowledged);
+        // The handler may have set the timer again, and the timer may have expired before the end.
         if intid == VIRTUAL_TIMER && is_level_high() {
-            // QEMU's GICv2 (11.1) does not look at the level of an interrupt that ends through a list register. So it
-            // misses that the virtual timer, which its handler has set again, has expired before the end. An access to the
-            // physical GIC, such as this SGI to nobody, makes it look.
-            version2::write_sgir(0, 0);
+            version2::look_at_levels();
         }
         set_event_register();
     }

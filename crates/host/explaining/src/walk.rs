@@ -52,10 +52,10 @@ impl<'t> Walker<'t> {
         };
         let places: Vec<Vec<Place>> = traces.blocks.iter().map(place).collect();
         let starts = traces.blocks.iter().zip(&places);
-        let starts = starts.filter_map(|(block, places)| {
-            let (&word, place) = (block.words.first()?, places.first()?);
-            let sends = place.sends;
-            Some(((block.level, block.address), Instruction { word, sends }))
+        let starts = starts.filter(|(block, _)| !block.words.is_empty());
+        let starts = starts.map(|(block, places)| {
+            let place = (block.level, block.address);
+            (place, instruction(block, places, 0))
         });
         Self {
             blocks: &traces.blocks,
@@ -165,10 +165,7 @@ impl<'t> Walker<'t> {
                 cpu: piece.cpu,
                 level: code.level,
                 pc: code.address + 4 * n as u64,
-                instruction: Instruction {
-                    word: code.words[n],
-                    sends: places[n].sends,
-                },
+                instruction: instruction(code, places, n),
                 next: self.followers(code, places, n),
                 image: &places[n].image,
             })
@@ -178,9 +175,8 @@ impl<'t> Walker<'t> {
     /// Returns the instructions that may follow instruction `n` of a block: the next in memory, and the target of a direct
     /// branch.
     fn followers(&self, code: &Code, places: &[Place], n: usize) -> [Option<Instruction>; 2] {
-        if let (Some(&word), Some(place)) = (code.words.get(n + 1), places.get(n + 1)) {
-            let sends = place.sends;
-            return [Some(Instruction { word, sends }), None];
+        if n + 1 < code.words.len() {
+            return [Some(instruction(code, places, n + 1)), None];
         }
         let pc = code.address + 4 * n as u64;
         let start = |pc| self.starts.get(&(code.level, pc)).copied();
@@ -275,6 +271,14 @@ fn unknown_place(address: u64) -> Place {
             symbol: (page, address & 0xfff),
         },
         sends: false,
+    }
+}
+
+/// Returns instruction `n` of a block.
+fn instruction(code: &Code, places: &[Place], n: usize) -> Instruction {
+    Instruction {
+        word: code.words[n],
+        sends: places[n].sends,
     }
 }
 

@@ -138,6 +138,14 @@ pub fn write_sgir(intid: u32, targets: u32) {
     write(&REGISTERS.distributor, GICD_SGIR, targets << 16 | intid);
 }
 
+/// Makes the distributor look at the levels of this CPU's interrupts, by an SGI to nobody (IHI 0048B, 4.3.15). A GIC always
+/// looks, but QEMU's (11.1) does not when an interrupt ends through a list register: it misses a level that is high at the
+/// end, until the next access to the physical GIC.
+#[inline(always)]
+pub fn look_at_levels() {
+    write_sgir(0, 0);
+}
+
 /// Returns the number of this CPU's interface.
 #[must_use]
 pub fn interface_number() -> u8 {

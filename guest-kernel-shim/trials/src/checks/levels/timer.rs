@@ -104,9 +104,7 @@ impl Timer {
 /// Acknowledges `intid`, which has to be the most urgent interrupt, after giving it time to arrive.
 pub fn acknowledge(intid: u32) -> Result<(), Failure> {
     if machine::platform().gic.version2.is_some() {
-        // After the end of a virtual interrupt, QEMU 11.1 notices that the line of its physical interrupt is still high
-        // only at an access to the physical GIC, such as this SGI to nobody.
-        gic::version2::write_sgir(0, 0);
+        gic::version2::look_at_levels();
     }
     let got = Cell::new(SPURIOUS);
     clock::wait_for(|| {
