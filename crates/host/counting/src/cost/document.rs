@@ -122,6 +122,7 @@ the probes that depend on it do not run, and cells that wait by event have a sta
   together with the interrupt's line, when the target writes a list register. So the check `sgi-overflow` fails. Measurements use SGIs 0 and 1 only.
 - **An event ends WFI too**, which the architecture allows. After a poll has given up, the next period of the event stream, or a store to the line
   that was monitored, ends the halt, and the CPU polls again. So `poll-wfi` with a pause longer than the limit shows more than one `timeout` a wake-up.
+  With gem5.patch, no event ends WFI.
 - **ID_AA64PFR0_EL1.GIC is 0**, although there is a GICv3. Rouse trusts the device tree.
 - **`m5.switchCpus` drops the event stream.** So boot and measurement are two machines with a checkpoint between them, where the guest first starts a
   cycle counter. The image must detect properties of the core after that.
@@ -406,15 +407,15 @@ fn write_scale(page: &mut String, costs: &Costs) {
         "\n## Scale: {}\n\nInstructions per operation, by number of vCPUs. `--scale` fails if the cost of an SGI to one CPU depends on \
          that number, or if a broadcast is not linear in it. Rows with `EL2` count the hypervisor's own instructions on all \
          CPUs that take part. The other rows are medians of the guest's workloads waiting in WFI, in instructions of all CPUs; \
-         workloads whose samples may contain time in which all are idle are left out.\n\n| |",
+         workloads whose samples may contain time in which all are idle are left out. In `ipistorm`, the guest's mask of CPUs \
+         has a word for every 64.\n\n| |",
         costs.label
     );
     counts.iter().for_each(|cpus| {
         let _ = write!(page, " {cpus} |");
     });
     let _ = write!(page, "\n|---|{}\n", "---:|".repeat(counts.len()));
-    let instructions = costs.scale.iter();
-    for (name, values) in instructions.filter(|(name, _)| super::scale::is_instructions(name)) {
+    for (name, values) in &costs.scale {
         let _ = write!(page, "| {name} |");
         for cpus in &counts {
             let value = values.get(cpus).map_or("-".into(), u64::to_string);

@@ -38,8 +38,8 @@ pub struct CostArgs {
     /// Keep the costs as a baseline of this name in docs/cost, and rewrite docs/cost.md
     #[arg(long, value_name = "LABEL")]
     pub save: Option<String>,
-    /// Also count with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
-    /// status 1 if an SGI's cost depends on the number of vCPUs
+    /// Also count with 2 to 512 vCPUs, and the guest's workloads without idle time; charts in
+    /// target/cost-scale.html. Exit with status 1 if an SGI's cost depends on the number of vCPUs
     #[arg(long)]
     pub scale: bool,
     /// How long the boots may take.
