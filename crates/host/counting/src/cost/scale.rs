@@ -59,9 +59,26 @@ fn el2_instructions(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]
     Ok([(SGI, sgi), (DOORBELL, doorbell), (BROADCAST, broadcast)])
 }
 
-/// Returns the median samples of all workloads that the guest can run with one plain way of waiting and whose samples
-/// are instructions without idle time.
+/// Returns the median samples of the guest's workloads without idle time, with one plain way of waiting.
 fn workload_medians(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
+    let job = Job::new(&workload_args(board, cpus))?.within(&bench.limits);
+    let results = session::measure(&job).with_context(|| format!("{cpus} vCPUs"))?;
+    let mut values: Vec<(String, u64)> = Vec::new();
+    for cell in &results.cells {
+        let name = format!(
+            "{} {} {}",
+            cell.what.workload, cell.what.shape, cell.what.deliver
+        );
+        let known = values.iter().any(|(other, _)| *other == name);
+        if let (false, Some(stats)) = (known, cell.stats) {
+            values.push((name, stats.p50));
+        }
+    }
+    Ok(values)
+}
+
+/// Returns the request for the workloads.
+fn workload_args(board: &str, cpus: u32) -> JobArgs {
     let mut args = JobArgs::on(board);
     args.cpus = Some(cpus);
     let counted = Workload::ALL
@@ -78,20 +95,7 @@ fn workload_medians(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String
             ("wake", "ipi"),
         ],
     );
-    let job = Job::new(&args)?.within(&bench.limits);
-    let results = session::measure(&job).with_context(|| format!("{cpus} vCPUs"))?;
-    let mut values: Vec<(String, u64)> = Vec::new();
-    for cell in &results.cells {
-        let name = format!(
-            "{} {} {}",
-            cell.what.workload, cell.what.shape, cell.what.deliver
-        );
-        let known = values.iter().any(|(other, _)| *other == name);
-        if let (false, Some(stats)) = (known, cell.stats) {
-            values.push((name, stats.p50));
-        }
-    }
-    Ok(values)
+    args
 }
 
 /// Fails if a cost depends on the number of vCPUs although it must not, or if a cost that must be linear is not.
@@ -214,6 +218,13 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains(SGI), "{error}");
+    }
+
+    #[test]
+    fn the_workloads_can_be_requested() {
+        for cpus in CPUS {
+            Job::new(&workload_args("virt", cpus)).unwrap();
+        }
     }
 
     #[test]
