@@ -6,9 +6,9 @@
 
 use std::fs::{self, File};
 use std::hash::Hasher;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use twox_hash::XxHash64;
@@ -26,7 +26,7 @@ const PART: &str = "part";
 const OF_THE_REST: [&str; 4] = ["--outdir", "--cpu-model", "--irq-ns", "--wake-ns"];
 
 /// Returns the folder for the checkpoint of the boot that `command` makes. The folder's name depends on the contents of
-/// the `images` that the command names. Removes the least recently used checkpoints. `place` is the folder for the
+/// `program` and of the `images` that the command names, so it is the same on all computers. Removes the least recently used checkpoints. `place` is the folder for the
 /// emulator's own files.
 pub fn folder<'a>(
     program: &Path,
@@ -35,6 +35,7 @@ pub fn folder<'a>(
     images: impl Iterator<Item = &'a Path>,
 ) -> Result<PathBuf> {
     let mut hasher = XxHash64::with_seed(0);
+    hash_contents(program, &mut hasher).with_context(|| places::shown(program))?;
     let mut part = |bytes: &[u8]| {
         hasher.write_u64(bytes.len() as u64);
         hasher.write(bytes);
@@ -43,9 +44,6 @@ pub fn folder<'a>(
     for path in &images {
         part(&fs::read(path).with_context(|| places::shown(path))?);
     }
-    let built = fs::metadata(program).with_context(|| places::shown(program))?;
-    let modified = built.modified()?.duration_since(SystemTime::UNIX_EPOCH)?;
-    part(format!("{} {modified:?}", built.len()).as_bytes());
     let mut words = command.get_args();
     while let Some(word) = words.next() {
         if OF_THE_REST.iter().any(|option| word == *option) {
@@ -59,6 +57,20 @@ pub fn folder<'a>(
     let folder = parent.join(format!("{:016x}", hasher.finish()));
     remove_oldest(&parent, &folder);
     Ok(folder)
+}
+
+/// Hashes a file by pieces, since a simulator with its symbols has more than a gigabyte.
+fn hash_contents(path: &Path, hasher: &mut XxHash64) -> io::Result<()> {
+    let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+    loop {
+        let piece = file.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        hasher.write(piece);
+        let length = piece.len();
+        file.consume(length);
+    }
 }
 
 /// Removes all checkpoints except `current` and the most recently used ones, and removes the remains of interrupted
@@ -99,6 +111,8 @@ fn remove_unless_used(lock: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     #[test]
@@ -106,8 +120,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let image = place.path().join("Image");
         let program = place.path().join("gem5");
-        fs::write(&program, "").unwrap();
-        let named = |bytes: &str, words: &[&str]| {
+        fs::write(&program, "gem5 24").unwrap();
+        let named = |program: &Path, bytes: &str, words: &[&str]| {
             fs::write(&image, bytes).unwrap();
             let mut command = Command::new("gem5");
             command
@@ -115,14 +129,30 @@ mod tests {
                 .arg(place.path())
                 .arg(&image)
                 .args(words);
-            folder(&program, &command, place.path(), [&*image].into_iter()).unwrap()
+            folder(program, &command, place.path(), [&*image].into_iter()).unwrap()
         };
-        let first = named("a", &["--cpus", "2"]);
-        assert_eq!(first, named("a", &["--cpus", "2"]));
-        assert_eq!(first, named("a", &["--cpu-model", "o3", "--cpus", "2"]));
-        assert_eq!(first, named("a", &["--irq-ns", "500", "--cpus", "2"]));
-        assert_ne!(first, named("b", &["--cpus", "2"]));
-        assert_ne!(first, named("a", &["--cpus", "4"]));
+        // The program of another computer, from which the checkpoint was copied.
+        let elsewhere = place.path().join("a copy");
+        fs::write(&elsewhere, "gem5 24").unwrap();
+        File::open(&elsewhere)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let first = named(&program, "a", &["--cpus", "2"]);
+        assert_eq!(first, named(&program, "a", &["--cpus", "2"]));
+        assert_eq!(
+            first,
+            named(&program, "a", &["--cpu-model", "o3", "--cpus", "2"])
+        );
+        assert_eq!(
+            first,
+            named(&program, "a", &["--irq-ns", "500", "--cpus", "2"])
+        );
+        assert_ne!(first, named(&program, "b", &["--cpus", "2"]));
+        assert_ne!(first, named(&program, "a", &["--cpus", "4"]));
+        assert_eq!(first, named(&elsewhere, "a", &["--cpus", "2"]));
+        fs::write(&elsewhere, "gem5 25").unwrap();
+        assert_ne!(first, named(&elsewhere, "a", &["--cpus", "2"]));
     }
 
     #[test]
