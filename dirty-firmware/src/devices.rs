@@ -81,7 +81,7 @@ pub fn set_up_redistributor(frame: u64) {
 }
 
 /// Enables the UART's interrupts: from the next byte on, the UART's line is high until something
-/// serves it.
+/// serves the interrupt.
 pub fn dirty_uart(uart: &Uart) {
     /// UARTIMSC of a PL011 (DDI 0183G, 3.3.10): every interrupt.
     const IMSC: u64 = 0x38;
@@ -173,7 +173,7 @@ pub fn dirty_priorities() -> [u64; 2] {
     [ICC_AP1R0_EL1.get(), ICH_AP1R0_EL2.get()]
 }
 
-/// Lets no non-secure interrupt through: while PSTATE.DAIF is clear, this firmware would take it.
+/// Lets no non-secure interrupt through, because this firmware would take it while PSTATE.DAIF is clear.
 pub fn mask_interrupts() {
     /// The most urgent priority of the non-secure side, as EL3 sees it.
     const NON_SECURE: u64 = 0x80;
@@ -200,8 +200,8 @@ pub fn dirty_timers() -> [u64; 3] {
     [CNTP_CTL_EL0.get(), CNTV_CTL_EL0.get(), CNTHP_CTL_EL2.get()]
 }
 
-/// Leaves the monitors counting at EL2 and not at EL1, every 64th cycle, with interrupts and
-/// overflows; returns PMCR_EL0 and PMCNTENSET_EL0.
+/// Leaves the performance monitors counting every 64th cycle, at EL2 and not at EL1, with
+/// interrupts and overflows; returns PMCR_EL0 and PMCNTENSET_EL0.
 pub fn dirty_pmu() -> [u64; 2] {
     const OVERFLOWS: u64 = 0x8000_003f;
     // Sets P and NSH.

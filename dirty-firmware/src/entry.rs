@@ -3,8 +3,8 @@
 //!
 //! QEMU puts the file into flash at address 0 and starts there: at EL3 with every CPU or, if the machine has no
 //! EL3, at EL2 with the first CPU. Flash can't be written, so the first CPU copies the image to RAM and
-//! continues there. This RAM is at [`HOME_EL2`] or, at EL3, at [`HOME_EL3`], where lower exception levels have
-//! no access.
+//! continues there. The RAM is at [`HOME_EL2`] for EL2, and at [`HOME_EL3`] for EL3; lower exception levels
+//! have no access to the latter.
 
 /// Address of the image on a machine that starts at EL2.
 pub const HOME_EL2: u64 = 0x4800_0000;

@@ -47,7 +47,7 @@ impl FwCfg {
         Self { memory }
     }
 
-    /// Returns the file that was given as kernel.
+    /// Returns the file that was given as the kernel.
     pub fn kernel_item(&self) -> Item {
         let size = u32::from_le_bytes(self.read_small::<4>(KERNEL_SIZE, 0));
         Item { key: KERNEL, size }

@@ -43,7 +43,7 @@ static ROOM: Place<Room> = Place::new(Room::new());
 
 /// Start of RAM, where QEMU leaves the device tree for firmware.
 const RAM: u64 = 0x4000_0000;
-/// RAM of this firmware, for buffers of devices and the device tree that it makes.
+/// RAM of this firmware, for device buffers and for the device tree that the firmware makes.
 const SCRATCH: u64 = 0x47c0_0000;
 const SCRATCH_SIZE: u64 = 0x40_0000;
 /// Parts of the scratch RAM.
@@ -147,8 +147,8 @@ extern "C" fn firmware_start() -> ! {
     let made = unsafe { core::slice::from_raw_parts_mut(TREE as *mut u8, TREE_SIZE) };
     let size = tree::write_changed_tree(tree, made, &changes);
     let at = tree_base(&machine.platform, &changes, words, end, size as u64);
-    // SAFETY: this RAM holds nothing that is needed: QEMU's own tree has been read for the last
-    // time, except for the boot arguments, which only the next image reads.
+    // SAFETY: this RAM holds nothing that is needed: QEMU's own tree is not read again, and
+    // the next image reads the boot arguments from the new tree.
     unsafe { (at as *mut u8).copy_from(made.as_ptr(), size) };
     say!("device tree at {at:#x}, {size} bytes");
     if words.ram {
@@ -238,7 +238,7 @@ fn enter_image(address: u64, x0: u64) -> ! {
     unsafe { entry::firmware_leave(&entry) }
 }
 
-/// Returns PSTATE at the entry.
+/// Returns PSTATE for the entry into the next image.
 fn entry_pstate(words: Words) -> u64 {
     let stack = if words.spsel { EL2H & !1 } else { EL2H };
     let masked = if words.unmasked { 0 } else { MASKED };
@@ -250,7 +250,7 @@ fn entry_pstate(words: Words) -> u64 {
     stack | masked | pan
 }
 
-/// Leaves the state that each CPU has for itself.
+/// Leaves the state that is private to each CPU.
 fn dirty_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
     let frame = devices::redistributor_frame(&platform.gic, mpidr);
     if words.lpis {
@@ -303,7 +303,7 @@ fn read_words(source: &FwCfg) -> Words {
     let Some(item) = source.find_file("opt/rouse/leaves") else {
         return Words::default();
     };
-    // SAFETY: this RAM belongs to this firmware, and the emulator's command line is shorter.
+    // SAFETY: this RAM belongs to this firmware, and no command line of the emulator is as long as the RAM.
     let text = unsafe {
         source.copy_item(item, TREE);
         core::slice::from_raw_parts(TREE as *const u8, item.size as usize)

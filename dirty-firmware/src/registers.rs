@@ -8,7 +8,7 @@
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::feature_register;
 
-/// A pattern that is an address without memory or device, and a valid translation table descriptor.
+/// A pattern that is both an address without memory or device and a valid translation table descriptor.
 pub const PATTERN: u64 = 0x5a5a_5a5a_5a5a_5a5b;
 /// Every bit set: whatever can trap traps, and whatever can be on is on.
 const ONES: u64 = u64::MAX;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the alarm: a virtual-timer interrupt that ends a wait which otherwise might not end. While
+//! Sets the alarm: a virtual-timer interrupt that ends a wait that might not end otherwise. While
 //! interrupts are unmasked, it ends any wait on any machine.
 //!
-//! The alarm fires when its time comes, and then again and again until it is turned off. An alarm
-//! that fires once does not bound a wait: between arming the alarm and waiting, a hypervisor or an
-//! emulator's host may stop this CPU for any time, to run something else. Then the alarm fires before
-//! the wait, and the wait does not end. An alarm that repeats ends the wait, wherever it fires:
+//! The alarm fires when its time comes, and then again and again until it is turned off. An alarm that
+//! fired only once would not bound a wait: between arming the alarm and waiting, a hypervisor or an
+//! emulator's host may stop this CPU for any length of time, to run something else. Then the alarm fires
+//! before the wait, and the wait does not end. An alarm that repeats ends the wait, whenever it fires:
 //!
 //! - while the CPU waits: an interrupt that PSTATE does not mask wakes WFE, WFET and WFI (DDI 0487K.a, D1.7.1, D1.7.2),
 //!   and an interrupt that is routed to EL2 is not masked by the EL1 state (D1.7.1.4 and D1.7.2.1, entries marked A);
@@ -28,7 +28,7 @@ use crate::{clock, interrupts};
 /// progress between two interrupts.
 const AGAIN_US: u32 = 2000;
 
-/// The virtual timer of this CPU, which is an alarm until this value is dropped. Only one CPU at a
+/// The virtual timer of this CPU, which serves as an alarm until this value is dropped. Only one CPU at a
 /// time has an alarm, while the others are parked.
 pub struct Alarm {
     bell: &'static Bell,

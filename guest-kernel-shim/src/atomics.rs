@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chooses the atomic instructions that this image uses, and notes whether CPUs have them.
 //!
-//! There are two images of one source: one with load and store exclusive, and one with the
-//! instructions of FEAT_LSE. The compiler chooses the instructions, so there is no branch. On a CPU
-//! without FEAT_LSE, the second image must not reach an atomic operation.
+//! There are two images of one source: one with load-exclusive and store-exclusive instructions,
+//! and one with the instructions of FEAT_LSE. The compiler chooses the instructions, so there is no
+//! branch. On a CPU without FEAT_LSE, the second image must not reach an atomic operation.
 
 use core::fmt;
 use core::sync::atomic::AtomicBool;

@@ -36,10 +36,10 @@ use crate::workload::stream::Listener;
 use crate::workload::{call, stages, times};
 use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, planted, probe, report};
 
-/// Number of records of progress in a pass.
+/// Number of progress records in a pass.
 const STEPS: usize = 8;
 
-/// Measures all cells and reports the results; the times of requests are drawn from `seed`.
+/// Measures all cells and reports the results; request times are derived from `seed`.
 pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
@@ -64,7 +64,7 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let watch = Watch::if_measurable();
     let deadlines = hypervisor::exists() && hypervisor::info(Info::Deadline) != 0;
     if deadlines {
-        // A CPU with direct delivery also takes the interrupt of EL2's timer.
+        // A CPU with direct delivery also takes the interrupts of EL2's timer.
         interrupts::set_listener(Some(hand_on_timer));
         hypervisor::hand_on_timer();
     }
@@ -113,7 +113,7 @@ fn make_entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut
     let count = plan.cells(machine).count();
     let instructions = clock::counts_instructions();
     let mut cells = plan.cells(machine);
-    // The sizes depend on the CPUs that were found, because there can be many.
+    // The sizes depend on the number of CPUs found, because there can be many.
     let cpus = percpu::all().len();
     let busy = pool.fill((0..count * cpus).map(|_| Load::new()));
     let mut busy = busy.chunks_exact_mut(cpus);
@@ -150,8 +150,8 @@ fn make_entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut
     entries
 }
 
-/// Runs `count` iterations of a cell. The function is not inlined, because an independent count of the samples finds
-/// this function by its name in the debug information and begins at it.
+/// Runs `count` iterations of a cell. The function is not inlined, because an independent count of
+/// the samples begins at this function, which it finds by name in the debug information.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
@@ -202,7 +202,7 @@ fn run_block_after(entry: &mut Entry, count: u32, before: impl Before) {
     };
     entry.made += u64::from(made);
     entry.counts.add(&Counts::ZERO, &counts);
-    // Drops requests that the last function call of a block left for this CPU's own task.
+    // Drops the requests to this CPU's own task that the last function call of a block left.
     PerCpu::this().request.take(wait::request::REQUESTS);
 }
 

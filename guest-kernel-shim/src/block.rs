@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Begins, runs and counts a block of a cell on every CPU's executor.
+//! Prepares, runs and counts a block of a cell on every CPU's executor.
 //!
-//! The first CPU prepares the shared state and only then posts the job ([`crate::workers`]). Each CPU begins its tasks
-//! before it reports that it is ready. No CPU leaves before the last task of all CPUs has ended.
+//! The first CPU prepares the shared state and only then posts the job ([`crate::workers`]). Each CPU spawns
+//! its tasks before it reports that it is ready. No CPU leaves before the last task on any CPU has ended.
 //!
 //! The recent utilisation of a CPU carries over from one block of a cell to the next, as in a kernel, which
 //! never resets it: blocks are short compared with its half-life. A CPU's work between blocks does not belong to
@@ -53,7 +53,7 @@ impl Block {
     pub fn begin_on_cpu(&self) {
         let me = PerCpu::this();
         let cpu = cpu(me.index);
-        // SAFETY: no task lives, so every future has been dropped.
+        // SAFETY: no task is alive, so every future has been dropped.
         cpu.memory.with(|memory| unsafe { memory.clear() });
         let load = *cpu.busy.lock();
         let usage = Usage::from_load(load, time::ticks_to_ns(clock::now()));

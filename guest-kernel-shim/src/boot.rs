@@ -14,12 +14,12 @@ unsafe extern "C" {
     fn _el1_held();
 }
 
-/// Releases held CPUs, each with its [`PerCpu`].
+/// Releases held CPUs, and passes each its [`PerCpu`].
 pub static EL1_RELEASE: Release = Release::new();
 
 arch::image_start!(_el1_primary, _el1_held);
 arch::held_entry!(
-    // strict caches-agree: the value read is old until the whole line is cleaned and read again.
+    // strict caches-agree: the value read is stale until the whole line is cleaned and read again.
     _el1_held: EL1_RELEASE => "el1_secondary"
 );
 

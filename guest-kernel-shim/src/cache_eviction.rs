@@ -7,8 +7,8 @@ use platform::Region;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, hypervisor, memory};
 
-/// Time in which a CPU gets back to its wait after the previous wake-up, in microseconds: the lines that it uses on the
-/// way must not return to a cache after the eviction.
+/// Time for a CPU to get back to its wait after the previous wake-up, in microseconds: the lines
+/// that it uses on the way must not return to a cache after the eviction.
 const SETTLE_US: u32 = 20;
 
 /// Removes from the caches of all CPUs everything that the first `cpus` CPUs use for a wake-up:

@@ -65,8 +65,8 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
 /// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one
 /// after another. The first CPU determines this once, before it starts the other CPUs.
 pub fn counts_instructions() -> bool {
-    /// The type has the size of a pointer: with two bytes, a plain load could not reach the pointers that the linker
-    /// packs after it, some of which measured paths use.
+    /// The type has the size of a pointer: if it had two bytes, the linker would pack pointers
+    /// after it that a plain load could not reach, and measured paths use some of them.
     #[repr(align(8))]
     struct Known(Once<bool>);
     static FOUND: Known = Known(Once::new());
@@ -87,7 +87,7 @@ fn ticks_are_instructions() -> bool {
     })
 }
 
-/// Returns by how many ticks the count advances at a time, if it does; see
+/// Returns the number of ticks by which the count advances at a time, if it advances; see
 /// [`fidelity::counter_step`].
 pub fn counter_step() -> Option<u64> {
     insn::mask_irq();

@@ -9,11 +9,11 @@ use crate::{clock, exits, hypervisor, pmu};
 /// Counts of a CPU for the time during which it took part.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// Counts of the hypervisor, or of a VMM.
+    /// Counts by the hypervisor, or by a VMM.
     pub exits: [u64; Counter::COUNT],
-    /// Counts of the guest.
+    /// Counts by the guest itself.
     pub events: [u64; Event::ALL.len()],
-    /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`]. `None` if a counter went back.
+    /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`]. `None` if a counter went backwards.
     pub pmu: Option<[u64; 2]>,
     /// Requests sent and interrupts taken, if the cell has a pair: by its sender, by its receiver,
     /// and by all other CPUs.

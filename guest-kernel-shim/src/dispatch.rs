@@ -47,7 +47,7 @@ fn handle_unexpected(cpu: &PerCpu, intid: u32) {
     interrupts::call_listener(cpu, intid);
 }
 
-/// Handles an interrupt that the vector with a time stamp has taken.
+/// Handles an interrupt that has come through the time-stamping vector.
 #[unsafe(no_mangle)]
 extern "C" fn el1_interrupt() {
     el1_acknowledged(gic_cpu::acknowledge());
@@ -64,13 +64,13 @@ extern "C" fn el1_acknowledged(intid: u32) {
     set_event_register();
 }
 
-/// Handles an interrupt that the vector with a time stamp has taken, with a GICv2.
+/// Handles an interrupt that has come through the time-stamping vector, with a GICv2.
 #[unsafe(no_mangle)]
 extern "C" fn el1_interrupt_version2() {
     handle_acknowledged(version2::acknowledge());
 }
 
-/// Handles the acknowledged interrupt of GICC_IAR = `iar`; the plain vector calls this too.
+/// Handles the interrupt acknowledged by GICC_IAR = `iar`; the plain vector calls this too.
 #[unsafe(no_mangle)]
 extern "C" fn el1_acknowledged_version2(iar: u32) {
     handle_acknowledged(iar.into());
@@ -80,7 +80,7 @@ fn handle_acknowledged(acknowledged: Acknowledged) {
     if let Some(intid) = acknowledged.intid() {
         handle(intid);
         version2::end(acknowledged);
-        // The handler may have set the timer again, and the timer may have expired before the end.
+        // The handler may have set the timer again, and the timer may have expired before the end of the interrupt.
         if intid == VIRTUAL_TIMER && is_level_high() {
             version2::look_at_levels();
         }
@@ -88,7 +88,7 @@ fn handle_acknowledged(acknowledged: Acknowledged) {
     }
 }
 
-/// The interrupt of the virtual timer on QEMU's boards, as Arm BSA has it (DEN0094C, 3.7).
+/// The interrupt of the virtual timer on QEMU's boards, as in Arm BSA (DEN0094C, 3.7).
 const VIRTUAL_TIMER: u32 = 27;
 
 /// Whether the virtual timer has expired, and its interrupt is not masked.
@@ -100,8 +100,8 @@ fn is_level_high() -> bool {
 
 #[inline(always)]
 fn set_event_register() {
-    // The handler may have run between a check of the request word and the WFE that follows. The exception return from
-    // here makes an event (DDI 0487K.a, D1.7.2), so that the WFE does not wait. On an emulator that omits this event,
-    // the WFE would wait despite the request, so the SEVL makes the event.
+    // The handler may have run between a check of the request word and the WFE that follows. The exception
+    // return from here generates an event (DDI 0487K.a, D1.7.2), so that the WFE does not wait. On an emulator
+    // that omits this event, the WFE would wait despite the request, so the SEVL generates the event.
     insn::sevl();
 }

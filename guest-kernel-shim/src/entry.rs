@@ -29,7 +29,7 @@ pub struct Entry {
     pub limits: Limits,
     /// The cell's progress.
     pub pace: Pace,
-    /// The core's frequency during its passes, if it can be measured.
+    /// The core's frequency during the cell's passes, if it can be measured.
     pub core_hz: Seen,
     /// The cell's samples, if the cell is run.
     pub samples: Option<&'static mut Samples>,

@@ -34,8 +34,8 @@ pub fn read_counts() -> [u64; Counter::COUNT] {
     let Some(page) = PAGE.get() else { return all };
     for (n, counter) in REGISTERS.into_iter().enumerate() {
         let register = page.base + 8 * n as u64;
-        // SAFETY: by the contract of `use_monitor`, the page has this many registers. Reading them has no
-        // effect but to return values of this CPU.
+        // SAFETY: by the contract of `use_monitor`, the page has this many registers. Reading them
+        // has no effect other than returning values of this CPU.
         all[counter as usize] = unsafe { gic::mmio::load_64(register) };
     }
     all

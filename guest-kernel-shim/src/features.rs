@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the features of the machine, by its ID registers.
+//! Finds the features of the machine, from its ID registers.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::ID_AA64ISAR2_EL1;

@@ -35,7 +35,7 @@ extern "C" fn el2_hand_down() {
     CONTROLS.write();
     // The first instruction at EL1 is fetched under this setting.
     SCTLR_EL1.set(SCTLR_EL1_RES1);
-    // Translations are tagged with the VMID even without stage 2: invalidations would not affect
+    // Translations are tagged with the VMID even without stage 2: an invalidation would not affect
     // CPUs that have a different VMID (DDI 0487K.a, D8.16).
     VTTBR_EL2.set(0);
     // ICH_HCR_EL2 can trap EL1's accesses to the interface. With a GICv2, the vectors step over these writes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses to a GICv3's CPU interface on a machine with a GICv2: `arch::gicv2` makes them call
-//! [`access_register`]. The measured code does not come here: it has a GICv2's registers.
+//! Serves accesses to a GICv3's CPU interface on a machine with a GICv2: `arch::gicv2` makes them
+//! call [`access_register`]. Measured code does not come here: it uses a GICv2's registers.
 
 use arch::gicv2::WRITE;
 use arch::regs::Register;
@@ -9,8 +9,8 @@ use gic::gich::{self, Sgi};
 
 use crate::percpu::PerCpu;
 
-/// Reads or writes the register. The end of an SGI names its sender (IHI 0048B, 4.4.5), which is that of the last one
-/// acknowledged with this INTID.
+/// Reads or writes the register. The write that ends an SGI names its sender (IHI 0048B, 4.4.5):
+/// the sender of the last SGI acknowledged with this INTID.
 pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
     let register = Register::ALL.get((number & !WRITE) as usize);
     match (register, number & WRITE != 0) {
@@ -52,7 +52,7 @@ pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
             ),
             false,
         ) => gich::read(number),
-        // The others are a hypervisor's, or a GICv2 lacks them.
+        // The other registers are a hypervisor's, or a GICv2 lacks them.
         _ => value,
     }
 }

@@ -28,7 +28,7 @@ static OTHER: Once<Option<Name>> = Once::new();
 pub type Registers = [u64; 18];
 
 /// Records how to make calls and finds out who answers them: Rouse, or another hypervisor, whose
-/// name the description may give in `named`.
+/// name `named` holds if the machine's description gives it.
 pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
     let Some(conduit) = conduit else {
         OTHER.call_once(|| named);
@@ -52,12 +52,12 @@ fn read_uid(function: u32) -> [u32; 4] {
     core::array::from_fn(|n| answer[n] as u32)
 }
 
-/// Returns the hypervisor below, if it is not Rouse: its own name, or the description's; `None` if neither gives one.
+/// Returns the name of the hypervisor below, if it is not Rouse: its own, or the description's; `None` without either.
 pub fn other_name() -> Option<&'static str> {
     OTHER.get()?.as_deref()
 }
 
-/// The error that the boot arguments name a hypervisor that is not there.
+/// The error for boot arguments that name a hypervisor that is not there.
 #[derive(Clone, Copy, Debug)]
 pub struct Mistaken(Under);
 
@@ -108,7 +108,7 @@ pub fn hypervisor_below() -> Under {
     }
 }
 
-/// Returns the hypervisor's knobs that the boot arguments name, which are the same for the whole boot.
+/// Returns the hypervisor's knobs that the boot arguments give, which stay the same for the whole boot.
 pub fn given_knobs() -> Option<Given> {
     TOLD.get()?.1
 }
@@ -176,7 +176,7 @@ pub fn end_machine(status: u64) -> ! {
     }
 }
 
-/// The last line of output where nothing can turn the machine off.
+/// The last line of output if nothing can turn the machine off.
 const STAYS_ON: &str = "rouse: stays on: there is no PSCI to turn the machine off";
 
 /// Ends the machine with `status` before the hypervisor below is known, without an atomic
@@ -261,7 +261,7 @@ pub fn set_watch(address: u64, period: u64) {
     );
 }
 
-/// Announces that pass `pass` of `cell`, which is number `id`, begins; see [`abi::Call::Cell`].
+/// Announces the beginning of pass `pass` of `cell`, whose number is `id`; see [`abi::Call::Cell`].
 pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
     let mut words = CellWords::default();
     let names = DIMENSIONS.iter().filter(|info| info.names(cell));
@@ -273,7 +273,7 @@ pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
     announce_cell(id as u64 + 1, pass, words);
 }
 
-/// Announces that no cell runs any longer.
+/// Announces that cells no longer run.
 pub fn end_cells() {
     announce_cell(0, 0, CellWords::default());
 }

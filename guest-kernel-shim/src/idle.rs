@@ -107,7 +107,7 @@ fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body)
     }
 }
 
-/// Runs `body` with an idle loop that halts, after a barrier if that is set.
+/// Runs `body` with an idle loop that halts, after a barrier if `setting` asks for one.
 fn halt_by<I>(setting: &Setting, idle: I, body: &mut impl Body)
 where
     I: Idle,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets up the interrupts of this kernel, which are two SGIs. Checks enable other interrupts, which are
+//! Sets up the interrupts of this kernel, which are two SGIs. A check may enable other interrupts, which are
 //! recorded in the CPU's [`Journal`] and passed to the listener. [`crate::dispatch`] handles each of them.
 
 use abi::Info;
@@ -57,7 +57,7 @@ pub fn usable_sgis() -> u32 {
     }
 }
 
-/// Returns the number of SGIs, counted from 0 on, that EL2 and hardware can deliver.
+/// Returns the number of SGIs, counted from 0, that EL2 and hardware can deliver.
 #[must_use]
 pub fn usable_sgi_count() -> u32 {
     usable_sgis().trailing_ones()

@@ -40,7 +40,7 @@ impl Journal {
         known.map(|intid| intid.load(Relaxed))
     }
 
-    /// Returns which INTIDs below 32 are among them, one bit each.
+    /// Returns which INTIDs below 32 are in the journal, one bit each.
     pub fn intid_bits(&self) -> u32 {
         self.iter().fold(0, |bits, intid| bits | 1 << (intid & 31))
     }

@@ -59,8 +59,8 @@ pub fn create_kernel(pool: &mut Pool, cpus: usize) {
         let task = |n| Task::new(n as u32, n / TASKS);
         pool.fill((0..cpus * TASKS).map(task))
     });
-    // This memory is not zeroed, because it is most of a CPU's memory, and a future is written
-    // before it is read.
+    // This memory is not zeroed, because it makes up most of a CPU's memory, and a future is
+    // written before it is read.
     let futures = pool.reserve((cpus * memory::SIZE) as u64) as usize;
     let calls = Call::place_calls(pool, cpus * cpus);
     let calls = calls.chunks_exact(cpus).enumerate();

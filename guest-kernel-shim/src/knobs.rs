@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes the settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it
+//! Chooses the settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it
 //! sets at EL1 and EL2.
 
 use abi::{KnobValue, Neighbour};
@@ -17,11 +17,11 @@ use crate::{clock, hypervisor, interrupts, logs, vectors};
 
 /// Returns how a CPU waits in `cell`.
 pub fn wait_mode(cell: &Cell) -> Setting {
-    /// Time after which a WFET returns that has no limit of its own.
+    /// Time after which a WFET without a limit of its own returns.
     const BOUND_US: u32 = 100;
     Setting {
         wait: cell.wait,
-        // Without elision, only the interrupt serves a function call.
+        // Without elision, function calls are served only by the interrupt.
         wanted: match cell.wake {
             Wake::Ipi => RESCHED,
             Wake::Elide => RESCHED | CALL,
@@ -81,7 +81,7 @@ pub fn set_knobs(cell: &Cell) {
     }
 }
 
-/// Gives this CPU a neighbour. Interrupts must be injected already when this is called.
+/// Gives this CPU a neighbour. Interrupts must already be injected when this is called.
 fn add_neighbour(cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,

@@ -64,8 +64,8 @@ pub unsafe fn enable_translation(pool: &mut Pool, regions: impl Iterator<Item = 
             .unwrap_or_else(|error| panic!("EL1 map of {region:x?}: {error}"));
     }
     let range = ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5);
-    // T0SZ 16, write-back inner-shareable walks, 4 KiB granule, nothing from TTBR1 (EPD1), IPS as
-    // the PE has it (DDI 0487K.a, D23.2.158).
+    // T0SZ 16, write-back inner-shareable walks, 4 KiB granule, nothing from TTBR1 (EPD1), IPS the
+    // range of the PE (DDI 0487K.a, D23.2.158).
     let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | range << 32;
     // M, C, SA, I and WXN. WFI, WFE and cache instructions at EL0 would trap to EL1.
     let sctlr = SCTLR_EL1_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;

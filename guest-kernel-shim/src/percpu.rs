@@ -55,7 +55,7 @@ pub struct PerCpu {
     pub journal: Journal,
     /// The CPU's counts in the last job in which it took part.
     pub counts: SpinMutex<Counts>,
-    /// When the CPU's alarm rang.
+    /// When the CPU's alarm first fired.
     pub bell: Bell,
     /// Requests of other CPUs to leave the idle loop.
     pub request: Request,

@@ -14,9 +14,9 @@ use arch::regs::{
 };
 use spin::once::Once;
 
-/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. The other fields of PMCR_EL0 are 0: they
-/// have any value after a reset, and DP (5) would stop the cycle counter where event counting is prohibited, and FZO
-/// (9) would stop the event counters on overflow (DDI 0487K.a, PMCR_EL0).
+/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. The other fields of
+/// PMCR_EL0 are 0: after a reset, they may have any value; DP (5) would stop the cycle counter where event
+/// counting is prohibited, and FZO (9) would stop the event counters on overflow (DDI 0487K.a, PMCR_EL0).
 const ENABLE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6;
 /// PMCCFILTR_EL0 and PMEVTYPERn_EL0: NSH, count at EL2.
 const AT_EL2: u64 = 1 << 27;
@@ -28,7 +28,7 @@ const COUNTER0: u64 = 1;
 
 /// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` returns
 /// whether its argument runs without an exception: Xen has been seen to show the machine's PMUVer
-/// to a guest without a PMU, for which the PMU's registers are then UNDEFINED.
+/// to a guest without a PMU, to which the PMU's registers are then UNDEFINED.
 pub fn detect_pmu(works: impl FnOnce(fn()) -> bool) {
     let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     let is_claimed = version != 0 && version != 0xf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out by trials which features the machine models.
+//! Finds out through trials which features the machine models.
 
 mod answer;
 mod caches;
@@ -17,7 +17,7 @@ struct Trial {
     name: &'static str,
     /// Whether the trial needs a second CPU that acts.
     pair: bool,
-    /// Name of an earlier trial without whose yes this trial would show nothing.
+    /// Name of an earlier trial: unless its answer is yes, this trial shows nothing.
     needs: Option<&'static str>,
     run: fn() -> Answer,
 }
@@ -114,7 +114,7 @@ pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     TRIALS.iter().map(|trial| trial.name).zip(answers)
 }
 
-/// Whether the trial `name` ended with another answer than yes, such as a doubtful one.
+/// Whether the trial `name` ended with an answer other than yes, such as a doubtful one.
 pub fn is_not_modelled(name: &str) -> bool {
     answers().any(|(trial, answer)| trial == name && !answer.is_yes())
 }
@@ -123,13 +123,13 @@ fn counts_instructions() -> Answer {
     Answer::without_ticks(clock::counts_instructions())
 }
 
-/// Tries whether CPUs run at the same time. If the counter counts every instruction of the machine
-/// and nothing else, they do not: two CPUs at a time would count twice.
+/// Tests whether CPUs run at the same time. If the counter counts every instruction of the machine
+/// and nothing else, they do not: with two CPUs running, it would count twice as fast.
 fn cpus_run_at_once() -> Answer {
     Answer::without_ticks(!clock::counts_instructions())
 }
 
-/// Tries whether every CPU reads the same count: a CPU's reading lies between two readings of another CPU.
+/// Tests whether every CPU reads the same count: a CPU's reading lies between two readings of another CPU.
 fn counter_shared() -> Answer {
     let before = clock::now();
     workers::run_on_2nd(|| PerCpu::this().note_time(clock::now()));
@@ -138,7 +138,7 @@ fn counter_shared() -> Answer {
     Answer::without_ticks(before <= between && between <= clock::now())
 }
 
-/// Tries whether the PMU counts instructions.
+/// Tests whether the PMU counts instructions.
 fn pmu_counts_instructions() -> Answer {
     Answer::without_ticks(pmu::counts_instructions())
 }

@@ -35,7 +35,7 @@ pub struct Setting {
     pub wfxt: bool,
     /// Whether an event stream bounds WFE.
     pub stream: bool,
-    /// Whether the time of polls is added up, which costs some instructions.
+    /// Whether the time spent in polls is added up, which costs some instructions.
     pub timed: bool,
     /// Whether CPUs run one after another, and only a YIELD or a wait lets the next CPU run. So a
     /// CPU that spins has to yield after every read. If it yielded less often, the measurement
@@ -56,6 +56,6 @@ pub struct Setting {
     pub psd_ms: u32,
     /// Limit on the states that the CPU may choose during that time.
     pub psd_limit: PsdLimit,
-    /// The way in which CPUs are forced to poll whatever their governor chooses; `None` if none is.
+    /// The way in which CPUs are forced to poll whatever their governor chooses; `None` if no CPU is.
     pub forced: Option<IdlePollBy>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starts the other CPUs, through PSCI or by releasing CPUs that the loader let in.
+//! Starts the other CPUs, through PSCI or by releasing CPUs that the loader let into the image.
 
 use plan::{Atomics, SkipReason};
 use platform::{Enable, Region};

@@ -93,9 +93,9 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     if Arguments::parse(platform.bootargs).is_ok_and(|arguments| arguments.checkpoint) {
         simulator::checkpoint();
     }
-    // This test precedes the start of the other CPUs, and follows the checkpoint and the start of this CPU's PMU, which a
-    // simulator may take for the end of the boot: it continues with cores of another model, on which the counter counts
-    // something else.
+    // This test precedes the start of the other CPUs, and follows the checkpoint and the start of
+    // this CPU's PMU. A simulator may take these for the end of the boot: it then continues with
+    // cores of another model, on which the counter counts something else.
     clock::counts_instructions();
     smp::start_others();
     let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| give_up(&wrong));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Defines the exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this
+//! Defines the exception vectors of EL1. Only IRQ is expected: any other exception is a bug in this
 //! kernel and ends the kernel with a dump of the registers, unless code expects it through [`catch_exception`].
 //!
-//! The table exists twice, and again for a GICv2: in the second table, an IRQ logs the time first. In the first table,
-//! the interrupt that wakes a CPU is handled in assembly, because it is part of every result: the work of
-//! [`crate::dispatch`] for RESCHED needs two registers, and a Rust function may change nineteen. Any other interrupt is
-//! passed on to [`crate::dispatch`], with its number.
+//! There are two tables, and two more for a GICv2: in the second table, an IRQ logs the time first. In
+//! the first table, the interrupt that wakes a CPU is handled in assembly, because its handling is part
+//! of every result: the work of [`crate::dispatch`] for RESCHED needs two registers, and a Rust function
+//! may change nineteen. Any other interrupt is passed on to [`crate::dispatch`], with its number.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;

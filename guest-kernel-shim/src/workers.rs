@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lets the CPUs that take part in a measurement start and end a block of it together.
+//! Lets the CPUs that take part in a measurement start and end each block together.
 //!
 //! One CPU leads: it posts a job and wakes the CPUs that take part, and all of them set their knobs.
 //! The leader is the first CPU, or the sender of the cell's pair ([`lead`]). When all CPUs are
@@ -78,7 +78,7 @@ pub fn member_cpus(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone
         .chain(percpu::online().skip(1).take(count))
 }
 
-/// Returns the requests sent and interrupts taken so far by sender, receiver and all other CPUs, if
+/// Returns the requests sent and interrupts taken so far by the sender, by the receiver and by all other CPUs, if
 /// `cell` has a pair. With these numbers, a reader can check that the named CPUs were used.
 fn pair_counts(cell: &Cell) -> [u64; 3] {
     let mut sums = [0; 3];

@@ -35,7 +35,7 @@ pub fn prepare_workload() {
     CHANNELS.iter().for_each(Channel::clear);
 }
 
-/// Begins the tasks of `cell` that belong to `cpu`, which is the running CPU.
+/// Spawns the tasks of `cell` that belong to `cpu`, which is the running CPU.
 pub fn spawn_tasks(cell: &Cell, count: u32, cpu: &'static Cpu) {
     let cpus = percpu::online().count();
     let groups = cell.groups;

@@ -41,7 +41,7 @@ impl Machine {
         }
     }
 
-    /// That interrupt as a bit of the redistributor's registers.
+    /// The doorbell as a bit of the redistributor's registers.
     pub fn doorbell_bit(&self) -> u32 {
         1 << self.doorbell()
     }

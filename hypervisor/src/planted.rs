@@ -6,8 +6,8 @@
 //! builds an image for tests if a boot needs it ([`plan::Arguments::planted`]), and `cargo xtask
 //! cost` checks that the two images execute the same instructions on each path.
 //!
-//! Every floor may call these functions, so they call no other floor. Only in an image for tests do
-//! they call every floor.
+//! Every floor may call these functions, so in an image for measurements they call no floor. In an
+//! image for tests, they may call every floor.
 
 #[cfg(feature = "planted")]
 mod with;

@@ -29,7 +29,7 @@ struct CellEntry {
     cell: Cell,
     skipped: Option<String>,
     limits: Limits,
-    /// Guessed duration of a pass, in microseconds.
+    /// Estimated duration of a pass, in microseconds.
     guess_us: u64,
     pace: Pace,
     total: Box<Histogram>,
@@ -49,7 +49,7 @@ pub struct Bench {
     /// Cycles per tick, if values are cycles.
     cycles: Option<Ratio>,
     output: Output<Box<dyn Write>>,
-    /// Number of completed passes over cells, and their guessed time in microseconds.
+    /// Number of completed passes over cells, and their estimated time in microseconds.
     done: (usize, u64),
 }
 
@@ -109,8 +109,8 @@ fn measure(
     bench.tell_machine(instructions)?;
     let mut entries = bench.entries(instructions);
     bench.tell_plan(&entries)?;
-    // Samples are sorted in this histogram. The histogram is allocated only once, so that only the first pass pays for
-    // touching the memory.
+    // This histogram sorts the samples. It is allocated only once, so that only the first pass pays for touching the
+    // memory for the first time.
     let mut before = Box::new(Histogram::new());
     for pass in 0..PASSES {
         let count = entries.len();

@@ -11,7 +11,7 @@ pub type Counts = BTreeMap<String, u64>;
 const TAKEN: &str = "irq.taken";
 /// Counter of IPIs that a CPU sent to another CPU or to itself. The receiver counts them.
 const SENT: &str = "ipi.sent";
-/// Names of interrupts in /proc/interrupts, each with the further counter that counts it.
+/// Names of interrupts in /proc/interrupts, each with the additional counter for it.
 const KINDS: [(&str, &str); 4] = [
     ("arch_timer", "linux.timer"),
     ("Rescheduling interrupts", "linux.resched"),

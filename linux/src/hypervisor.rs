@@ -24,7 +24,7 @@ pub enum LevelBelow {
     Kvm(u64),
     /// Xen.
     Xen,
-    /// Bao. This project names it in the device tree that it makes for Bao's guest.
+    /// Bao, which this project names in the device tree that it makes for Bao's guest.
     Bao,
 }
 

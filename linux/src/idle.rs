@@ -15,7 +15,7 @@ const NOHLT: &str = "nohlt";
 /// The kernel's folder for CPUs.
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// A CPU's file that makes it poll while it idles, in kernels that have it.
+/// The file of a CPU, in kernels that have such files, that makes the CPU poll while idle.
 const IDLE_POLL: &str = "idle_poll";
 
 /// The current cpuidle driver and governor, as in sysfs.
@@ -27,13 +27,13 @@ pub struct Idles {
     governors: String,
     /// Whether the command line makes the kernel poll, and the kernel knows this option.
     polls: bool,
-    /// Whether each CPU polls by its own file; `None` if there are no such files.
+    /// Whether every CPU polls because its own file says so; `None` if there are no such files.
     polls_by_file: Option<bool>,
 }
 
 impl Idles {
-    /// Reads the current driver and governor. `words` are the first process's arguments, among
-    /// which are the words of the command line that the kernel does not know.
+    /// Reads the current driver and governor. `words` are the first process's arguments, which include the words of the
+    /// command line that the kernel does not know.
     #[must_use]
     pub fn read(words: impl IntoIterator<Item = String>) -> Self {
         let told = fs::read_to_string("/proc/cmdline").unwrap_or_default();
@@ -132,7 +132,7 @@ pub fn make_idle_poll() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether each CPU polls by its own file; `None` if there are no such files.
+/// Returns whether every CPU polls because its own file says so; `None` if there are no such files.
 fn polls_by_file(cpus: &Path) -> Option<bool> {
     let texts = poll_files(cpus).map(fs::read_to_string);
     let polls: Vec<bool> = texts

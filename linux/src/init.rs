@@ -22,7 +22,7 @@ use crate::{bench, commands, output, program, soak};
 
 /// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
-/// Time for the kernel to finish its boot before the first measurement. An emulator that counts instructions skips the
+/// Time for the kernel to finish booting before the first measurement. An emulator that counts instructions skips the
 /// time in which the CPUs idle.
 const SETTLES: Duration = Duration::from_secs(2);
 /// The corresponding time on a simulator of cores, which takes a minute to simulate a second.

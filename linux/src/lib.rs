@@ -4,7 +4,7 @@
 //!
 //! When the program is the first process of an initramfs, it mounts the file systems that it needs, reads its options
 //! from the kernel's command line, and turns the machine off at the end. When a user starts it on any arm64 Linux, it
-//! writes the records to standard output. docs/linux.md explains them.
+//! writes the records to standard output. docs/linux.md has the details.
 
 pub mod commands;
 pub mod counts;

@@ -10,8 +10,8 @@ use plan::{Arguments, Names, Neighbour, Word};
 pub struct Room(Option<u32>);
 
 impl Room {
-    /// Reads the boot arguments from the kernel's command line. Rouse has read these arguments at its boot,
-    /// too.
+    /// Reads the boot arguments from the kernel's command line. Rouse also read these arguments when it
+    /// booted.
     #[must_use]
     pub fn here() -> Self {
         Self::told(&fs::read_to_string("/proc/cmdline").unwrap_or_default())

@@ -32,10 +32,10 @@ Usage: rouse-linux [OPTIONS]
 Threads are pinned to the first two CPUs. Only root can map /dev/mem, through which the program reads Rouse's counters.
 ";
 
-/// The request of a command line.
+/// The request in a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The user asks for the help.
+    /// The user asks for help.
     Help,
     /// The user asks for the version.
     Version,

@@ -28,7 +28,7 @@ pub struct Page {
 }
 
 // SAFETY: the page stays mapped as long as the process runs, and each access is one load or store of a device's
-// register, for which threads need not agree.
+// register, which needs no agreement between threads.
 unsafe impl Sync for Page {}
 // SAFETY: as above.
 unsafe impl Send for Page {}

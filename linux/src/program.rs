@@ -3,8 +3,8 @@
 //!
 //! The program is loaded with a breakpoint at its entry point, to which the dynamic linker jumps once all libraries are
 //! loaded (AT_ENTRY of getauxval(3)). The program stops there until [`Loaded::run`] lets it continue without a
-//! debugger. The kernel makes the caches of all CPUs agree on an instruction that is written through `/proc/PID/mem`
-//! (Linux, arch/arm64/mm/flush.c).
+//! debugger. After an instruction is written through `/proc/PID/mem`, the kernel makes the caches of all CPUs agree on
+//! it (Linux, arch/arm64/mm/flush.c).
 
 mod children;
 mod output;
@@ -42,7 +42,7 @@ pub enum Ending {
     Exited(i32),
     /// A signal ended the program.
     Signalled(i32),
-    /// The program ran longer than its limit, and was ended.
+    /// The program ran longer than its limit, and was killed.
     TimedOut,
 }
 
@@ -63,11 +63,11 @@ pub struct Ended {
 }
 
 impl<'c> Loaded<'c> {
-    /// Loads the program of a command, which prints to `output`. The program may run on `all` CPUs unless the command
-    /// names CPUs.
+    /// Loads the program of a command and sends its output to `output`. The program may run on `all` CPUs unless the
+    /// command names CPUs.
     ///
     /// # Errors
-    /// The program can't be started. The message names the program, which may have left children.
+    /// The program can't be started. The message names the program. The program may have left children.
     pub fn new(
         command: &'c commands::Command,
         all: &[usize],
@@ -128,7 +128,7 @@ impl<'c> Loaded<'c> {
         Ok(loaded)
     }
 
-    /// Lets the program continue to its entry point, and passes on the signals that it gets before.
+    /// Lets the program continue to its entry point, and passes on the signals that it receives on the way.
     fn go_on_to(&self, entry: u64, program: &str) -> io::Result<()> {
         let mut signal = 0;
         loop {
@@ -182,7 +182,7 @@ impl<'c> Loaded<'c> {
         Ok(u64::from_str_radix(last.trim_start_matches("0x"), 16).ok())
     }
 
-    /// Lets the program continue with a signal, and stay under the control of ptrace(2).
+    /// Lets the program continue with a signal, still under the control of ptrace(2).
     fn continue_with(&self, signal: i32) -> io::Result<()> {
         let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
         let signal = ptr::without_provenance_mut::<u8>(signal as usize);
@@ -199,8 +199,8 @@ impl<'c> Loaded<'c> {
 }
 
 impl Ended {
-    /// Ends the program if it was late, and all processes that it left. Returns how the program ended, and whether it
-    /// left processes that still ran.
+    /// Ends the program if it exceeded its limit, and all processes that it left behind. Returns how the program ended,
+    /// and whether any of these processes were still running.
     ///
     /// # Errors
     /// The kernel does not let this process wait for the processes.

@@ -40,9 +40,9 @@ pub struct Told<'e> {
     pub made: u64,
     /// The cell's progress.
     pub pace: &'e Pace,
-    /// The last part of a program's output.
+    /// The retained end of a program's output.
     pub output: &'e [u8],
-    /// The number of bytes before that part.
+    /// The number of bytes before `output`.
     pub before: u64,
     /// A remark on a program's run.
     pub note: Option<&'static str>,
@@ -65,7 +65,7 @@ pub struct Frame<'f> {
     pub compact: bool,
     /// Cycles per tick, if values are cycles.
     pub cycles: Option<Ratio>,
-    /// Number of completed passes over cells, and their guessed time in microseconds.
+    /// Number of completed passes over cells, and their estimated time in microseconds.
     pub done: (usize, u64),
 }
 
@@ -216,7 +216,7 @@ impl<W: Write> BlockWriter<'_, W> {
         let (begins, ends) = match output.len().checked_sub(2 * HALF) {
             None if before == 0 => (output, &output[..0]),
             Some(_) if before == 0 => (&output[..HALF], &output[output.len() - HALF..]),
-            // A part before these bytes is lost.
+            // The output before these bytes is lost.
             _ => (&output[..0], &output[output.len().saturating_sub(HALF)..]),
         };
         let cut = before + (output.len() - begins.len() - ends.len()) as u64;
@@ -252,8 +252,8 @@ impl<W: Write> BlockWriter<'_, W> {
     }
 }
 
-/// Returns how many bytes of `text` take at most `most` bytes in a line. These bytes are whole characters, at least
-/// one.
+/// Returns the length of the longest prefix of `text` that takes at most `most` bytes in a line. The prefix consists of
+/// whole characters, at least one.
 fn fitting_bytes(text: &str, most: usize) -> usize {
     let cost = |c: char| match c.is_ascii_graphic() && !['%', '#', '='].contains(&c) {
         true => 1,

@@ -23,13 +23,13 @@ pub fn ends() -> u64 {
     count
 }
 
-/// Marks the last sample as counted.
+/// Marks the last sample as one that counts.
 #[inline(always)]
 pub fn is_counted() {
     mark::<{ SampleMark::Record.immediate() }>();
 }
 
-/// Marks that samples from now on belong to cell `id`. The program contains only one mark of this kind, so the mark's
+/// Marks that the following samples belong to cell `id`. The program contains only one mark of this kind, so the mark's
 /// address shows where the program is in memory.
 #[inline(never)]
 pub fn of_cell(id: usize) {

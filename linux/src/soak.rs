@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A soak: threads on every CPU wait for timers and wake each other in all ways, while CPUs go offline and come back.
-//! The soak lasts for a given number of seconds of the machine's clock. A wake-up that comes too late is a stall. The
+//! The soak lasts for a given number of seconds on the machine's clock. A wake-up that comes too late is a stall. The
 //! soak reports it and turns the machine off.
 //!
-//! Every wait has a deadline. The thread that waited checks afterwards whether it met the deadline,
-//! and the threads that wait for timers look for threads that still wait.
+//! Every wait has a deadline. The thread that waited checks afterwards whether it met the deadline, and the threads
+//! that wait for timers look for threads that are still waiting.
 
 mod hotplug;
 mod tally;

@@ -34,7 +34,7 @@ impl Job {
     /// Builds the boots that `words` request on `host`.
     ///
     /// # Errors
-    /// The message names the request that can't be tried on `host`.
+    /// The message names the request that `host` can't fulfil.
     pub fn new(words: &Words, host: &Host) -> Result<Self, Failure> {
         let mut plan = words.plan.plan().map_err(Failure::bad_input)?;
         words.plan.check_used(&plan).map_err(Failure::bad_input)?;

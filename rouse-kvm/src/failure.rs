@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Failure {
     /// The problem, the place and the remedy.
     pub why: String,
-    /// 1: it failed while it ran. 2: it could not be tried. 128 + N: signal N requested the end.
+    /// 1: the request failed while it ran. 2: the request could not be tried. 128 + N: signal N requested the end.
     pub status: u8,
 }
 

@@ -100,7 +100,7 @@ pub fn follow(
     (console.collector.finish(), ended.or(failure))
 }
 
-/// State of the guest's console that decides how it ended.
+/// State of the guest's console that shows how the guest ended.
 #[derive(Debug, Default)]
 struct Console {
     collector: Collector,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Properties of the host on which the boots depend.
+//! Properties of the host that affect the boots.
 
 use plan::{Trap, Under};
 

@@ -107,8 +107,8 @@ fn image<'f>(payload: &Payload<'f>, boot: &Boot) -> &'f [u8] {
     }
 }
 
-/// Installs handlers for signals that request the end. Returns the variable in which the handlers store a signal's
-/// number. A second signal ends the program at once.
+/// Installs handlers for signals that ask the program to end. Returns the variable in which the handlers store a
+/// signal's number. A second signal ends the program at once.
 fn catch_signals() -> Result<Arc<AtomicUsize>, Failure> {
     let came = Arc::new(AtomicUsize::new(0));
     let twice = Arc::new(std::sync::atomic::AtomicBool::new(false));

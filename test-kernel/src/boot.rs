@@ -18,7 +18,7 @@ arch::symbol_addresses! {
 /// Bytes of each CPU's stack.
 const STACK: usize = 0x4_0000;
 
-// A description is read twice on the same stack, once more after an exception, and is moved while it is read.
+// A description is read twice on the same stack, and once more after an exception; it is moved while it is read.
 const _: () = assert!(STACK >= 6 * (size_of::<Room>() + size_of::<Platform<'_>>()));
 
 core::arch::global_asm!(

@@ -107,7 +107,7 @@ fn transfer_pairs(out: &mut Port, uart: u64) {
     );
 }
 
-/// Prints the UART's registers as they were written, and whether a character was sent.
+/// Sets the UART's registers again and prints them as they read back, and whether a character was sent.
 fn print_uart_registers(out: &mut Port, uart: u64) {
     let register = |offset| (uart + offset) as *mut u32;
     for (offset, value) in KEPT {
@@ -125,7 +125,7 @@ fn print_uart_registers(out: &mut Port, uart: u64) {
     let _ = writeln!(out, ", sent {raised:#x}");
 }
 
-/// Makes an exclusive access to a device, which no hypervisor decodes.
+/// Makes an exclusive access, which no hypervisor decodes, to a device.
 pub fn access_exclusively(platform: &Platform<'_>) {
     if let Some(uart) = platform.uart {
         // SAFETY: reading the flags of the UART has no effect.

@@ -20,7 +20,7 @@ use platform::Platform;
 
 /// SCTLR_EL1: its RES1 bits, MMU and caches off.
 const SCTLR: u64 = 0x30d0_0800;
-/// The priority of a CPU interface that handles nothing.
+/// The running priority of a CPU interface that handles no interrupt.
 const IDLE: u64 = 0xff;
 /// Value that [`pass_floating_point`] passes through a register.
 const WORD: u64 = 0x3ff0_0000_0000_0000;
@@ -61,7 +61,7 @@ pub fn check_cpu(out: &mut Port, platform: &Platform<'_>, number: usize) {
     check_interrupts(&mut look, platform, affinity);
     // EL1 may do the following without asking EL2.
     look.check("the trap of floating point", pass_floating_point(), WORD);
-    // EL1 reads MDCR_EL2.HPMN as PMCR_EL0.N; that register also has the traps of the monitors.
+    // EL1 reads MDCR_EL2.HPMN as PMCR_EL0.N; MDCR_EL2 also has the traps of the performance monitors.
     PMCNTENSET_EL0.set(1);
     look.check(
         "event counters",
@@ -152,7 +152,7 @@ fn pass_floating_point() -> u64 {
     CPACR_EL1.set(3 << 20);
     insn::isb();
     let read: u64;
-    // SAFETY: no code here uses such a register, and EL1 may use these registers since the ISB.
+    // SAFETY: no other code here uses such a register, and EL1 may use these registers after the ISB.
     unsafe {
         core::arch::asm!(".arch_extension fp", "fmov d0, {0}", "fmov {1}, d0", in(reg) WORD,
             out(reg) read, options(nomem, nostack, preserves_flags));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel that knows nothing of Rouse; it tests the environment of any other guest.
+//! A kernel that knows nothing of Rouse; it tests the environment that guests other than Rouse's own get.
 //!
 //! The kernel prints its address and command line, tries the memory that its header claims, and ends as its arguments
 //! request:
@@ -10,8 +10,8 @@
 //! | `cpu=N` | on which CPU it ends, by the CPU's index in the device tree (default 0) |
 //! | `forge` | it prints lines that look like Rouse's (`text.rs`) |
 //! | `turns` | with `cpu=1`, two CPUs write the parts of lines in turn (`text.rs`) |
-//! | `devices` | it accesses devices by pairs and with write-back (`devices.rs`) |
-//! | `exclusive` | it accesses a device by an exclusive load |
+//! | `devices` | it accesses devices in pairs of registers and with write-back (`devices.rs`) |
+//! | `exclusive` | it accesses a device with an exclusive load |
 //! | `look` | each CPU checks its state at entry (`entry_state.rs`) |
 //!
 //! The kernel runs with MMU and caches off.

@@ -8,7 +8,7 @@
 /// The name of the program's file.
 pub const INIT: &str = "init";
 /// The file with the command lines of the program's runs. The file has one word per line, and an empty line between
-/// runs. Without this file, a simulator has the lines: see [`runs_text`].
+/// runs. On a simulated host, the simulator provides this text instead: see [`runs_text`].
 pub const RUNS: &str = "runs";
 
 /// Kinds of entries (stat(2)).
@@ -40,21 +40,21 @@ pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])])
     archive.end()
 }
 
-/// Returns the text of a file [`RUNS`].
+/// Returns the text of the file [`RUNS`].
 #[must_use]
 pub fn runs_text(runs: &[Vec<String>]) -> String {
     let runs: Vec<String> = runs.iter().map(|words| words.join("\n")).collect();
     runs.join("\n\n")
 }
 
-/// Returns the command lines in the text of a file [`RUNS`].
+/// Returns the command lines in the text of the file [`RUNS`].
 #[must_use]
 pub fn parse_runs(text: &str) -> Vec<Vec<String>> {
     let words = |run: &str| run.lines().map(str::to_owned).collect();
     text.split("\n\n").map(words).collect()
 }
 
-/// Builds an archive that only has `program`, which the kernel starts.
+/// Builds an archive that contains only `program`, which the kernel starts.
 #[must_use]
 pub fn of_program(program: &[u8]) -> Vec<u8> {
     initramfs(program, &[], &[])
@@ -71,7 +71,7 @@ pub fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
 }
 
 /// An archive that is being written. A kernel unpacks several archives that follow each other. If two of these archives
-/// have a file of one name, the file of the last archive stays.
+/// have files with the same name, the file of the later archive stays.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,

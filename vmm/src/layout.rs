@@ -7,29 +7,29 @@ use crate::options::MIB;
 
 /// Address of the GIC's distributor.
 pub const DISTRIBUTOR: u64 = 0x0800_0000;
-/// Bytes of the distributor's registers.
+/// Size of the distributor's registers in bytes.
 pub const DISTRIBUTOR_SIZE: u64 = 0x1_0000;
 /// Address of a GICv2's CPU interface.
 pub const CPU_INTERFACE: u64 = 0x0801_0000;
-/// Bytes of the CPU interface's registers (IHI 0048B, 4.1.3).
+/// Size of the CPU interface's registers in bytes (IHI 0048B, 4.1.3).
 pub const CPU_INTERFACE_SIZE: u64 = 0x2000;
-/// Address of the redistributors, which are contiguous. Enough addresses follow for as many CPUs as KVM allows.
+/// Address of the redistributors, which are contiguous. They have room for as many CPUs as KVM allows.
 pub const REDISTRIBUTORS: u64 = 0x1000_0000;
-/// Bytes of a redistributor: two frames of 64 KiB (IHI 0069H.b, 12.10).
+/// Size of a redistributor in bytes: two frames of 64 KiB (IHI 0069H.b, 12.10).
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
 /// Address of the console, a 16550 with one register per byte.
 pub const CONSOLE: u64 = 0x0900_0000;
-/// Bytes of the console's registers.
+/// Size of the console's registers in bytes.
 pub const CONSOLE_SIZE: u64 = 8;
 /// The console's interrupt, as an SPI number.
 pub const CONSOLE_SPI: u32 = 0;
 /// Address of the page from which the guest reads its vCPUs' exit counts (see [`abi::monitor`]).
 pub const EXITS: u64 = 0x0901_0000;
-/// Bytes of that page.
+/// Size of that page in bytes.
 pub const EXITS_SIZE: u64 = 0x1000;
 /// The start of RAM.
 pub const RAM: u64 = 0x4000_0000;
-/// Bytes of the device tree, at the end of RAM. The boot protocol allows no more (Linux,
+/// Size of the space for the device tree, at the end of RAM, in bytes. The boot protocol allows no more (Linux,
 /// Documentation/arch/arm64/booting.rst, "Setup the device tree").
 pub const TREE_SIZE: u64 = 2 * MIB;
 /// Size of the smallest page that a kernel may use, in bytes.
@@ -47,8 +47,8 @@ pub struct Loaded {
     pub initrd: u64,
 }
 
-/// Assigns addresses in RAM of `size` bytes to `image` (a file of `bytes`), to its initial RAM disk
-/// of `initrd` bytes and to the device tree.
+/// Assigns addresses in RAM of `size` bytes to `image` (a file of `bytes` bytes), to its initial RAM disk of `initrd`
+/// bytes and to the device tree.
 ///
 /// # Errors
 /// RAM is too small. The error's value is a number of MiB that suffices.

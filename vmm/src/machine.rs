@@ -2,8 +2,8 @@
 //! The machine: creates it from the options, and runs it until the guest ends.
 //!
 //! Each vCPU has its own thread on its own CPU. The first thread runs on other CPUs if there are any, and waits until a
-//! vCPU ends or the console has been silent for too long. `filter` limits the program's system calls from before the
-//! guest starts.
+//! vCPU ends or the console has been silent for too long. Before the guest starts, `filter` restricts the system calls
+//! that the program may make.
 
 mod breach;
 mod bus;
@@ -98,7 +98,7 @@ impl End {
     }
 }
 
-/// Exit status of a guest that reset its machine.
+/// Exit status if the guest reset its machine.
 pub const RESET: u8 = 3;
 
 /// The interval between signals to a vCPU that has to stop, and their maximum number.

@@ -149,7 +149,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the mode that is called `said` in Linux's log (arch/arm64/kvm/arm.c prints the name when KVM starts).
+    /// Returns the mode that Linux's log calls `said` (arch/arm64/kvm/arm.c prints the name when KVM starts).
     #[must_use]
     pub fn from_log_name(said: &str) -> Option<Self> {
         match said.split(' ').next()? {

@@ -21,11 +21,11 @@ use crc::{CRC_64_XZ, Crc};
 const MAGIC: [u8; 8] = *b"RSEGUEST";
 /// Version of the layout above.
 const VERSION: u64 = 1;
-/// Bytes of the trailer: a magic number and five words.
+/// Size of the trailer in bytes: a magic number and five words.
 const TRAILER: usize = 48;
 const CHECKSUM: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 
-/// Guests appended to a program in its file.
+/// Guests appended to a program's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'f> {
     /// The guest that every CPU can run.
@@ -41,7 +41,7 @@ pub struct Payload<'f> {
 pub enum Damage {
     /// The file has no guests.
     Missing,
-    /// The guests' layout has a version that is unknown here.
+    /// The version of the guests' layout is not known here.
     Version(u64),
     /// The guests have changed since they were written.
     Changed,

@@ -175,7 +175,7 @@ mod tests {
         let file = file(&statistics);
         let places = Places::find(reader(&file)).unwrap();
         let registers = places.registers(8, reader(&file)).unwrap();
-        // 58 exits have no cause of their own. The 8 accesses to the page count for no cause.
+        // 58 exits have a cause without a register. The 8 accesses to the page are excluded from every register.
         assert_eq!(registers, [20, 3, 5, 6, 58, 6, 4, 14]);
     }
 

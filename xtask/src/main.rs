@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program with the everyday verbs. For any other verb, it builds the program `xtask-dev` and replaces its own
-//! process by it.
+//! process with it.
 
 use std::process::ExitCode;
 

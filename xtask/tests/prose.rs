@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Beginnings of a comment that delay the verb of its sentence.
+/// Beginnings of a comment that delay the verb of its first sentence.
 const COMMENT: [&str; 6] = [
     "What ",
     "That of ",

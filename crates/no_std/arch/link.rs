@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 
 fn main() {
-    // Reads the package's path at run time: moving the package does not recompile this program.
+    // Reads the package's path at run time, so that moving the package does not recompile this program.
     let package = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let folders = Path::new(&package).ancestors();
     let mut scripts = folders.map(|folder| folder.join("crates/no_std/arch/image.ld"));
@@ -17,6 +17,6 @@ fn main() {
     println!("cargo:rustc-link-arg-bins=-pie");
     println!("cargo:rustc-link-arg-bins=--no-dynamic-linker");
     println!("cargo:rustc-link-arg-bins=-zmax-page-size=4096");
-    // Keeps a table if the image refers to the start of the table.
+    // Keeps a table if the image refers to its start symbol.
     println!("cargo:rustc-link-arg-bins=-znostart-stop-gc");
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures how many cycles of the core a tick of the counter has, to convert elapsed time to cycles (`rouse.cycles`).
+//! Measures how many core cycles one tick of the counter takes, to convert elapsed time to cycles (`rouse.cycles`).
 //!
 //! The PMU can't time a wake-up itself. The PMU's cycle counter belongs to one CPU, counts active cycles, and may stop
 //! while the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would omit exactly the part of a wake-up in
 //! which all CPUs wait. So a sample is taken with the counter that all CPUs share. Only the unit of the sample is
 //! changed, by the ratio of two clocks that are compared while this CPU is busy.
 //!
-//! A value is then elapsed time, in cycles of a core that runs as fast as this core ran at boot. Where the counter is
-//! slower than the core, a value is exact only to one tick, and the ratio is the number of cycles in a tick. Cores
-//! differ, so each CPU that measures compares its own clocks. If a core changes its frequency during the comparison, it
-//! has no such ratio; a later change is noticed at the passes ([`super::watch`]).
+//! A value is then elapsed time, in cycles of a core that runs as fast as this core ran at boot. Where the
+//! counter is slower than the core, a value is exact only to one tick, which is as many cycles as the ratio
+//! says. Cores differ, so each CPU that measures compares its own clocks. If a core changes its frequency
+//! during the comparison, it has no such ratio; a later change is noticed at the passes ([`super::watch`]).
 //!
-//! The cycle counter and the counter are read when the counter ticks, at its edges, because hundreds of cycles may pass
-//! between two edges. An edge lies somewhere between two readings, so the error of a part is at most one reading in
-//! [`READINGS`]. The loop consists of readings, each after a barrier: on a core that executes out of order, readings
-//! take far more cycles than they have instructions, but the time that a simulator needs depends on the instructions.
-//! All parts together have about 30 000 instructions.
+//! The cycle counter and the counter are read when the counter ticks, at its edges, because hundreds of
+//! cycles may pass between two edges. An edge lies somewhere between two readings, so the error of a part is
+//! at most one reading in [`READINGS`]. The loop consists of readings, each after a barrier: on a core that
+//! executes out of order, a reading takes far more cycles than it has instructions, while the time that a
+//! simulator needs depends on the instructions. All parts together execute about 30 000 instructions.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
@@ -62,7 +62,7 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// The clock of a simulator's cores, in MHz, which stands in for a PMU that the guest has not: 0 if it is not given.
+/// The clock of a simulator's cores, in MHz, which stands in for the PMU that the guest lacks: 0 if not given.
 static SIMULATED_MHZ: AtomicU64 = AtomicU64::new(0);
 
 /// Records the clock of a simulator's cores.
@@ -140,7 +140,7 @@ impl Moment {
     }
 }
 
-/// Finds the next tick, half way between the readings before and after it.
+/// Finds the next tick, halfway between the readings before and after it.
 fn find_tick_edge() -> Option<Moment> {
     let mut before = Moment::now();
     for _ in 0..PATIENCE {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the core's frequency before and after each pass of a cell, so that a reader can tell a change of the code
-//! from a change of the clock.
+//! Measures the core's frequency before and after each pass of a cell, so that a reader can tell a
+//! change in the code from a change in the clock.
 //!
-//! The core is the measuring CPU's: the first CPU, or the sender of a pair. The frequency is measured outside of
-//! samples, and while the CPU is busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a,
-//! PMCCNTR_EL0; `pmu` enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
+//! The core is the one that measures: the first CPU's, or the sender's in a pair. The frequency is measured
+//! outside of samples, and while the CPU is busy: the cycle counter may stop while a CPU waits in WFI or
+//! WFE (DDI 0487K.a, PMCCNTR_EL0; `pmu` enables it through PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
 
 use arrayvec::ArrayVec;
 use plan::PASSES;
@@ -15,7 +15,7 @@ use crate::{clock, planted, pmu};
 /// Frequencies in Hz at the start and the end of each of a cell's passes; 0 if a clock stood still.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
-/// Whether the frequency can be measured: a tick is time, and the PMU counts cycles of a core. An emulator
+/// Whether the frequency can be measured: a tick is a unit of time, and the PMU counts cycles of a core. An emulator
 /// that counts instructions has no frequency; one whose PMU does not count instructions has no core cycles.
 pub fn can_measure() -> bool {
     pmu::counts_instructions() && !clock::counts_instructions()

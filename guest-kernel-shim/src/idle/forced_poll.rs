@@ -136,7 +136,7 @@ impl Forcing for Pointer {
     }
 }
 
-/// Returns the chosen and the forced step of a CPU, for waits as a `T`.
+/// Returns the chosen and the forced step of a CPU that waits as a `T`.
 fn step_pointers<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
     let steps = [
         Governed::stay_as_chosen as Step<T, P, BARRIER>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Idles by the states of crate `cpuidle`, for waits `governor:<name>`.
+//! Idles in the states of crate `cpuidle`, for waits `governor:<name>`.
 //!
 //! | state | how | leaving it takes |
 //! |---|---|---|
@@ -7,9 +7,9 @@
 //! | `wfi` | WFI, trapped or not | the exit of WFI |
 //! | `standby`, `deep` | PSCI CPU_SUSPEND to a standby state | in addition, their exit latency |
 //!
-//! An emulator leaves every state at once, and a hypervisor can't know which state its guest has chosen to save
-//! power. So the guest itself adds the exit latency of a standby state: after the call returns and before interrupts
-//! are enabled, the CPU does nothing for that long. On a real machine, the time passes at that point as well, because
+//! An emulator leaves every state at once, and a hypervisor can't know which power-saving state its guest has chosen.
+//! So the guest itself adds the exit latency of a standby state: after the call returns and before interrupts are
+//! enabled, the CPU does nothing for that long. On a real machine, the time passes at that point as well, because
 //! firmware brings the CPU back before any handler runs. This way needs no hypervisor, and costs EL2's paths nothing.
 //!
 //! CPUs may be forced to poll whatever their governor chooses: [`super::forced_poll`].
@@ -58,7 +58,7 @@ fn psd_window(setting: &Setting, table: &Table) -> Psd {
     Psd::with_limit(setting.psd_ms, setting.tick_ns, limit_ns)
 }
 
-/// Idles by a governor; `F` may force it to poll.
+/// Idles as a governor chooses; `F` may force the CPU to poll.
 pub struct Governed<P, F, const BARRIER: bool> {
     pub(super) pause: P,
     pub(super) wanted: u32,
@@ -154,7 +154,7 @@ fn stay_in_state<T: Here, P: Pause, const BARRIER: bool>(
     period.stay(here).map_or(0, NonZeroU32::get)
 }
 
-/// The CPU that idles by a governor.
+/// The governed CPU.
 struct Stay<'a, T, P, const BARRIER: bool> {
     pause: &'a P,
     wanted: u32,
@@ -225,7 +225,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
     }
 
     /// After the tick, the governor chooses again: a CPU that halted now would sleep without the
-    /// tick that it wanted.
+    /// tick that it needs.
     #[inline(always)]
     fn halt(&self, _: &Choice, way: Way) -> (Option<NonZeroU32>, bool) {
         let ticked = || self.cpu.rung.has_ticked();

@@ -8,7 +8,7 @@ use wait::poll::Pause;
 use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
 use crate::setting::{Body, Setting};
 
-/// Runs `body` with polls up to the limit, by the instruction that `setting` names; `poll-wfi` uses
+/// Runs `body` with polls up to the limit, using the instruction that `setting` names; `poll-wfi` uses
 /// its polling instruction. The function is cold, because only measurements of this way include it.
 #[cold]
 #[inline(never)]

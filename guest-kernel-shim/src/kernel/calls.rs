@@ -4,8 +4,8 @@
 //! A call is put into the target's list. The caller that finds the list empty notifies the target, and other callers
 //! rely on this notification. Several targets are notified through one interrupt that names them all, whether they poll
 //! or not. A single target that polls is notified in one of five ways ([`CallBy`]): by a bit for calls; by the bit that
-//! asks it to schedule, in three ways that differ in what the idle loop then does; or by an interrupt, like every other
-//! target (K. P. Nayak and the answers to him,
+//! asks it to schedule, in three ways that differ in what the idle loop then does; or by an interrupt, as if it did not
+//! poll (K. P. Nayak and the replies to him,
 //! "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI", January 2024).
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};

@@ -3,8 +3,8 @@
 //! messages, up to a limit.
 //!
 //! A task that has to wait puts itself into a list and checks once more; a task that changed the count empties the
-//! list. The order that [`sched::list`] guarantees makes one of them see the other. A waiter that finds, at that second
-//! check, that it need not wait also empties the list, itself included, so that it is in no list when it goes on.
+//! list. The order that [`sched::list`] guarantees makes one of them see the other. If this second check shows that
+//! a task need not wait, the task also empties the list, itself included, so that it is in no list when it goes on.
 //!
 //! A task waits for one thing at a time, so it is in one list at most.
 
@@ -27,8 +27,8 @@ pub struct Channel {
     senders: List,
 }
 
-/// Maximum number of messages in a channel: Linux's default socket buffer (208 KiB of buffers of 768 bytes) holds this
-/// many messages of 100 bytes, which `perf bench sched messaging` sends.
+/// Maximum number of messages in a channel: Linux's default socket buffer (208 KiB of buffers of
+/// 768 bytes) holds this many of the 100-byte messages that `perf bench sched messaging` sends.
 const LIMIT: u32 = 278;
 
 impl Channel {
@@ -69,7 +69,7 @@ impl Channel {
         self.level.store(0, SeqCst);
     }
 
-    /// Sends or receives if that can be done now.
+    /// Sends or receives if that is possible without waiting.
     fn try_transfer(&self, sends: bool) -> bool {
         let change = |level: u32| match sends {
             true => (level < LIMIT).then_some(level + 1),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds the deadlines of a CPU, and the state that its timer's handler leaves.
+//! Holds the deadlines of a CPU, and the state that its timer's handler sets.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -109,7 +109,7 @@ impl Rung {
         self.tick.swap(false, Relaxed)
     }
 
-    /// Notes that the kernel begins or ends on this CPU.
+    /// Notes that the kernel starts or stops on this CPU.
     pub fn set_on(&self, on: bool) {
         for flag in [&self.due, &self.tick] {
             flag.store(false, Relaxed);

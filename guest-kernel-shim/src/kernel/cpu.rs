@@ -37,11 +37,11 @@ pub struct Cpu {
     pub runnable: AtomicU32,
     /// The CPU's average load; other CPUs read this.
     pub load: AtomicU32,
-    /// The functions that the CPU uses to idle by a governor.
+    /// The functions that the CPU uses to idle when it is governed.
     pub steps: Steps,
     /// Whether the CPU is in an interrupt handler of this kernel.
     pub in_handler: AtomicBool,
-    /// First and last task of the CPU's run queue, plus one.
+    /// Numbers of the first and last tasks in the CPU's run queue, plus one.
     first: AtomicU32,
     last: AtomicU32,
     /// Deadlines.
@@ -100,7 +100,7 @@ impl Cpu {
         }
     }
 
-    /// Begins a task on this CPU, before the block begins.
+    /// Spawns a task on this CPU, before the block begins.
     ///
     /// # Panics
     /// Panics if there are more than [`TASKS`].
@@ -119,7 +119,7 @@ impl Cpu {
         self.append_ready(task);
     }
 
-    /// Counts a task that became ready. If another task already runs or is ready, records that a CPU could take one over.
+    /// Counts a task that became ready. If another task runs or is ready, records that another CPU could take one.
     pub fn count_ready(&self) {
         if self.runnable.fetch_add(1, AcqRel) != 0 {
             OVERLOADED.set();

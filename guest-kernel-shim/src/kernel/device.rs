@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does the kernel's part of simulated devices.
+//! Implements the kernel's side of simulated devices.
 
 use super::table::online;
 use super::{Cpu, time};
@@ -23,7 +23,7 @@ pub fn note_completed(cpu: &Cpu) {
     });
 }
 
-/// Returns the CPU that the device of CPU `index` interrupts, if it does not interrupt CPU `index` itself.
+/// Returns the CPU that the device of CPU `index` interrupts, if that is not CPU `index` itself.
 pub fn completion_cpu(index: usize) -> usize {
     (index + 1) % online().count()
 }

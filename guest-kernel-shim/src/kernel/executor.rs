@@ -4,7 +4,7 @@
 //! [`schedule`] is the pass between two tasks, and between the last one and the idle loop, with interrupts
 //! masked as in any scheduler. Before it lets the CPU idle, it searches the run queues of the other CPUs
 //! for work ([`sched::balance`]). The search finds nothing to move, because every task belongs to its CPU.
-//! So the measurements show the cost of the search, and the delay of a task that waits for its end.
+//! So the measurements show the cost of the search, and the delay of a task that waits for the search to end.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -65,7 +65,7 @@ impl Body for Executor {
     }
 }
 
-/// Whether the scheduler can be skipped, in the way `sm-idle`: there is no task to run.
+/// Whether the scheduler can be skipped, as `sm-idle` does: there is no task to run.
 #[inline(always)]
 fn can_skip_scheduler(cpu: &Cpu) -> bool {
     is_called_by(CallBy::SmIdle) && cpu.inbox.is_empty() && !cpu.rung.is_due()
@@ -145,7 +145,7 @@ fn search_for_work(cpu: &Cpu) {
     cpu.stats.add_many(Stat::Looked, u64::from(found.looked));
 }
 
-/// Updates the load of this CPU, which has been `running` or idle.
+/// Updates the load of this CPU, which has been running (`running`) or idle.
 fn update_load(cpu: &Cpu, running: bool) {
     let now = time::ticks_to_ns(clock::now());
     let average = cpu.usage.with(|usage| {
@@ -156,7 +156,7 @@ fn update_load(cpu: &Cpu, running: bool) {
     cpu.load.store(average, Relaxed);
 }
 
-/// Notes that a task ended an idle time that began at `slept`, in ticks.
+/// Notes that a task ended an idle period that began at `slept`, in ticks.
 fn note_woken(cpu: &Cpu, slept: u64) {
     update_load(cpu, false);
     let idled = time::ticks_to_ns(clock::now() - slept);

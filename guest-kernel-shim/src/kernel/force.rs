@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Switches forced polling per CPU while the CPUs run: a task of the first CPU acts like a user of the switches.
 //!
-//! The task turns each CPU's switch off, so that the CPU has to leave its poll, and on again: every block has both
-//! changes. A CPU whose switch was turned on notices that when it next idles. A CPU without tasks would sleep for ever,
+//! The task turns each CPU's switch off, so that the CPU has to leave its poll, and on again: every block includes both
+//! changes. A CPU whose switch was turned on notices this when it next idles. A CPU without tasks would sleep for ever,
 //! so the task also wakes it, by an ordinary wake-up.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -40,7 +40,7 @@ pub fn set_switches(cell: &Cell) {
     }
 }
 
-/// Begins the task that operates the switches, if `cell` forces any CPU to poll.
+/// Spawns the task that operates the switches, if `cell` forces any CPU to poll.
 pub fn spawn(cell: &Cell, first: &Cpu) {
     let set = cell.idle_poll;
     match forced_poll_way(cell) {

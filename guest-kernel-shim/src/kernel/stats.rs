@@ -56,7 +56,7 @@ pub enum Stat {
     /// Samples of `frames`, and samples that ended after their deadline.
     Frames,
     Late,
-    /// Delays of the three tasks of a frame, in ticks: of the first from its intended beginning until it ran, of the
+    /// Delays of the three tasks of a frame, in ticks: of the first task from its intended start until it ran, of the
     /// second and the third from their wake-up until they ran.
     Beginning,
     Rendering,
@@ -154,7 +154,7 @@ impl Totals {
         span: 0,
     };
 
-    /// Takes the counts of a CPU, which then begin at zero again.
+    /// Takes the counts of a CPU, which then start from zero again.
     pub fn take_from(stats: &Stats, idle: Option<&Device>) -> Self {
         Self {
             stats: stats.take_counts(),

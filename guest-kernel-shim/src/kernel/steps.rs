@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds the steps of a CPU that idles by a governor, as pointers that other CPUs can change, and
-//! whether the CPU is forced to poll.
+//! Holds the steps of a governed CPU, as pointers that other CPUs can change, and whether the CPU
+//! is forced to poll.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// The functions of a CPU that idles by a governor and can be made to poll through a pointer. The functions are steps
-/// of the type that the CPU's current body uses.
+/// The functions of a governed CPU that can be made to poll through a pointer. The functions are
+/// steps of the type that the CPU's current body uses.
 pub struct Steps {
     /// The current step.
     pub now: AtomicPtr<()>,
@@ -32,7 +32,7 @@ impl Steps {
         }
     }
 
-    /// Whether the CPU has steps, because it has begun to idle by a governor.
+    /// Whether the CPU has steps, because it has begun to idle as a governor chooses.
     pub fn are_set(&self) -> bool {
         !self.now.load(Acquire).is_null()
     }
@@ -42,7 +42,7 @@ impl Steps {
         self.now.store(core::ptr::null_mut(), Release);
     }
 
-    /// Makes the CPU poll, or stop; it notices when it next idles, or at once if it is polling.
+    /// Makes the CPU start or stop polling; it notices when it next idles, or at once if it is polling.
     pub fn force_poll(&self, on: bool) {
         let step = if on { &self.forced } else { &self.chosen };
         self.now.store(step.load(Acquire), Release);

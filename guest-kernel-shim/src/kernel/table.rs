@@ -27,7 +27,7 @@ pub static LIVE: AtomicU32 = AtomicU32::new(0);
 #[repr(align(64))]
 pub struct Overloaded(AtomicBool);
 
-/// The flag of the block that runs.
+/// The flag of the running block.
 pub static OVERLOADED: Overloaded = Overloaded(AtomicBool::new(false));
 
 impl Overloaded {
@@ -43,7 +43,7 @@ impl Overloaded {
         }
     }
 
-    /// Clears the flag, because a search of every CPU found no CPU with several ready tasks, or a block begins.
+    /// Clears the flag, because a search of every CPU found no CPU with several ready tasks, or because a block begins.
     pub fn clear(&self) {
         self.0.store(false, Relaxed);
     }

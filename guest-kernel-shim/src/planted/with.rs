@@ -9,7 +9,7 @@ use crate::pmu;
 
 /// Factor by which a core seems faster after its clock has seemed to change.
 const MOVED: u64 = 2;
-/// [`CellFault::CoreDrifts`] makes a core faster: it makes 201 cycles in the time in which it made 200 cycles at
+/// [`CellFault::CoreDrifts`] makes a core faster: it executes 201 cycles in the time in which it executed 200 at
 /// first.
 const DRIFTS: u64 = 201;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replaces `with` in an image for measurements: nothing is planted, and arguments that ask for it are refused.
+//! Replaces `with` in an image for measurements: no fault is planted, and arguments that ask for one are refused.
 
 use hist::Ratio;
 use plan::{Arguments, Error};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out whether the machine has or models caches: loads then take longer after their lines were cleaned and
-//! invalidated. [`fidelity::colder`] judges the times.
+//! Finds out whether the machine has or models caches: if so, loads take longer after their lines
+//! have been cleaned and invalidated. [`fidelity::colder`] judges the times.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -27,7 +27,7 @@ struct Chain([AtomicUsize; LOADS * APART]);
 
 static CHAIN: Chain = Chain([const { AtomicUsize::new(0) }; LOADS * APART]);
 
-/// Tries whether loads of cleaned and invalidated lines are slower than loads of cached lines.
+/// Tests whether loads of cleaned and invalidated lines are slower than loads of cached lines.
 pub fn try_caches() -> Answer {
     for place in 0..LOADS {
         let next = (place + STEP) % LOADS * APART;
@@ -36,7 +36,7 @@ pub fn try_caches() -> Answer {
     repeat_trial(|_| {
         let (mut warm, mut cold) = ([0; WALKS], [0; WALKS]);
         for (n, (warm, cold)) in warm.iter_mut().zip(&mut cold).enumerate() {
-            // Neither the cold nor the warm walk is always first.
+            // The cold walk and the warm walk take turns in going first.
             if n.is_multiple_of(2) {
                 *warm = time_warm_walk();
                 *cold = time_cold_walk();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries what the machine's wait instructions do, which no register describes. Every trial is bounded
+//! Tests what the machine's wait instructions do, which no register describes. Every trial is bounded
 //! by the [`alarm`](crate::alarm) or, if interrupts are masked, by events that another CPU sends until
 //! the trial is over. The record of the wait shows how the wait ended, and [`fidelity`] judges it.
 
@@ -25,12 +25,12 @@ fn act_delay() -> u64 {
     clock::us_to_ticks(ACTION_US)
 }
 
-/// Tries whether WFE waits when the event register is empty.
+/// Tests whether WFE waits when the event register is empty.
 pub fn wfe_halts() -> Answer {
     repeat_trial(|bound| fidelity::wfe(&watch::watch_wait(bound, insn::wfe)))
 }
 
-/// Tries whether a SEV on another CPU ends a WFE.
+/// Tests whether a SEV on another CPU ends a WFE.
 pub fn sev_wakes_wfe() -> Answer {
     repeat_trial(|bound| {
         let wait = || {
@@ -49,8 +49,8 @@ pub fn sev_wakes_wfe() -> Answer {
 struct CacheLine(AtomicU32);
 static LINE: CacheLine = CacheLine(AtomicU32::new(0));
 
-/// Tries whether a store by another CPU to a line on which the monitor is armed ends a WFE, and nothing
-/// ends the WFE earlier. An end before the store means no with certainty, however long it took.
+/// Tests whether a store by another CPU to a line on which the monitor is armed ends a WFE, and nothing ends
+/// the WFE earlier. If the WFE ends before the store, the answer is certainly no, however long the WFE took.
 pub fn monitor_wakes_wfe() -> Answer {
     repeat_trial(|bound| {
         let wait = || {
@@ -68,7 +68,7 @@ pub fn monitor_wakes_wfe() -> Answer {
     })
 }
 
-/// Tries whether WFET waits until its deadline.
+/// Tests whether WFET waits until its deadline.
 pub fn wfet_halts() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
@@ -80,7 +80,7 @@ pub fn wfet_halts() -> Answer {
     })
 }
 
-/// Tries whether a WFET that has reached its deadline leaves the event register set.
+/// Tests whether a WFET that has reached its deadline leaves the event register set.
 pub fn wfet_timeout_sets_event() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
@@ -149,7 +149,7 @@ fn has_period(stream: Stream) -> Answer {
     })
 }
 
-/// Tries whether the event stream of EL1 ends a WFE once per period.
+/// Tests whether the event stream of EL1 ends a WFE once per period.
 pub fn event_stream_period_ok() -> Answer {
     let Some(stream) = linux_stream() else {
         return Answer::NotRun("the counter can't make 100 us");
@@ -163,7 +163,7 @@ pub fn event_stream_period_ok() -> Answer {
     answer
 }
 
-/// Tries whether the event stream of EL2 ends a WFE once per period.
+/// Tests whether the event stream of EL2 ends a WFE once per period.
 pub fn el2_event_stream_period_ok() -> Answer {
     let Some(stream) = linux_stream().filter(|_| hypervisor::exists()) else {
         return Answer::NotRun("needs EL2");
@@ -174,7 +174,7 @@ pub fn el2_event_stream_period_ok() -> Answer {
     answer
 }
 
-/// Tries whether an exception return sets the event register.
+/// Tests whether an exception return sets the event register.
 pub fn eret_sets_event() -> Answer {
     repeat_trial(|bound| {
         let wait = watch::watch_wait(bound, || {
@@ -192,7 +192,7 @@ pub fn eret_sets_event() -> Answer {
 /// its start.
 static RESCUE: AtomicU64 = AtomicU64::new(0);
 
-/// Tries whether a masked interrupt ends a WFE, although it need not.
+/// Tests whether a masked interrupt ends a WFE, although it need not.
 ///
 /// On a machine where it does not, the alarm does not bound the wait. So another CPU sends events repeatedly, from well
 /// after the time of the alarm until the wait is over. One event would not be enough: an event before the wait can't

@@ -22,8 +22,8 @@ pub fn watch_wait(bound: u64, wait: impl FnOnce()) -> Wait {
     let at_once = clock::us_to_ticks(AT_ONCE_US);
     let alarm = Alarm::new();
     alarm.forget();
-    // A CPU that has done a task is still on its way to its own wait. If CPUs take turns, it may
-    // get a turn in the middle of this wait, at a time that depends on the emulator's other
+    // A CPU that has done a task may still be on its way to its own wait. If CPUs take turns, it
+    // may get a turn in the middle of this wait, at a time that depends on the emulator's other
     // threads. So this CPU gives it that turn now.
     insn::yield_now();
     let due = alarm.set(bound);

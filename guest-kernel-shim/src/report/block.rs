@@ -8,7 +8,7 @@ use wire::Line;
 
 use super::record::{NEXT, send_line};
 
-/// Prefix of the kinds of records in a block whose cell is not complete: a reader that does not
+/// Prefix of record kinds in a block whose cell is not complete: a reader that does not
 /// know such blocks skips them.
 const PART: &str = "part-";
 
@@ -21,7 +21,7 @@ pub struct Block {
     first: u64,
 }
 
-/// The kind of a record in a block, after a flag that is set while the cell is not complete.
+/// A flag that is set while the cell is not complete, and the kind of a record in a block.
 struct RecordKind<'k>(bool, &'k str);
 
 impl Display for RecordKind<'_> {

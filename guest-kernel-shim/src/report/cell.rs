@@ -67,7 +67,7 @@ fn write_core_clock(block: &Block, seen: &Seen) {
     send_line(block.record("clock").field("core_hz", text));
 }
 
-/// Adds to `line` how many passes of a cell are done, how many there are, and why it ended.
+/// Adds to `line` how many passes of a cell are done, how many there are, and why the cell ended.
 fn add_pace(line: Line, entry: &Entry) -> Line {
     if entry.samples.is_none() {
         return line;
@@ -87,7 +87,7 @@ fn write_description(block: &Block, cell: &Cell, iterations: u32) {
         line.field(&field_name("", info), info.text(cell))
     }));
     write_executor(block, cell);
-    // The other fields have their own line, because long numbers would not fit in one line.
+    // The other fields have their own line, because one line has no room for all fields if numbers are long.
     let line = block
         .record("more")
         .field("cpus", percpu::online().count())
@@ -105,7 +105,7 @@ fn write_description(block: &Block, cell: &Cell, iterations: u32) {
     for name in cell.depends_on() {
         if probe::is_not_modelled(name) {
             let separator = if missing.is_empty() { "" } else { "," };
-            // The names of all features on which a cell can depend fit.
+            // There is room for the names of all features on which a cell can depend.
             let _ = write!(missing, "{separator}{name}");
         }
     }
@@ -152,7 +152,7 @@ fn field_name(prefix: &str, info: &Info) -> ArrayString<40> {
     name
 }
 
-/// Writes the dimensions of the executor, in separate lines.
+/// Writes the dimensions of the executor, on separate lines.
 fn write_executor(block: &Block, cell: &Cell) {
     if cell.system().next().is_some() {
         let line = block.record("more");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the clocks of the CPUs that measure: one record for each CPU at the start, so that a run
-//! that is cut short has these, and one at the end.
+//! Writes the clocks of the CPUs that measure: one record for each CPU at the start, which a run
+//! has even if it is cut short, and one at the end.
 
 use plan::Plan;
 use wire::Line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the clocks of the CPUs that measure, at the start and the end of a run. These clocks
+//! Measures the clocks of the measuring CPUs, at the start and the end of a run. These clocks
 //! show whether cores are alike, and which cores drift.
 //!
 //! Each CPU compares its own core with the counter while it is busy, like [`cycles`]: over four times 1000 readings, so
@@ -22,7 +22,7 @@ pub fn measuring_cpus(plan: &Plan) -> impl Iterator<Item = (usize, &'static PerC
     places.filter(|&(place, _)| plan.may_measure(place))
 }
 
-/// Makes each of these CPUs measure its clock, if that can be measured or cycles are requested.
+/// Makes each measuring CPU measure its clock, if that can be measured or cycles are requested.
 pub fn measure_at_start(plan: &Plan) {
     if !plan.cycles && !watch::can_measure() {
         return;

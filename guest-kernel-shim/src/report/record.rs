@@ -18,7 +18,7 @@ pub fn record(kind: &str) -> Line {
     Line::new(NEXT.fetch_add(1, Relaxed), kind)
 }
 
-/// Writes a record. Fields have sizes that fit in a line. A field that does not fit is a bug of
+/// Writes a record. Fields are small enough to fit in a line. A field that does not fit is a bug in
 /// this kernel, and is reported, because a silent gap in the numbers would puzzle the reader.
 pub fn send_line(line: Line) {
     match line.finish() {

@@ -66,7 +66,7 @@ fn write_buckets(block: &Block, name: &str, samples: &Histogram, values: Values)
     };
     let mut text = ArrayString::<160>::new();
     for (lowest, count) in samples.buckets() {
-        // A bucket takes at most 20 and 10 digits, and two separators.
+        // A bucket takes at most 20 digits for its value, 10 for its count, and two separators.
         if text.remaining_capacity() < 32 {
             put(&text);
             text.clear();

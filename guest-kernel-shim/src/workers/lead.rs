@@ -26,8 +26,8 @@ struct Handed {
     waits: Option<&'static PerCpu>,
 }
 
-/// The work that is handed over. Only [`wait::post::post`] changes it, like other work, so a CPU that finds that the
-/// lead has been returned has already got the wake-up for this.
+/// The work that is handed over. Only [`wait::post::post`] changes it, as with other work, so a CPU
+/// that sees the lead returned has already got the wake-up for this.
 static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
     work: None,
     waits: None,

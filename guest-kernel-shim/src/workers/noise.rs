@@ -20,7 +20,7 @@ use crate::entry::Rounds;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, interrupts};
 
-/// The SGI that bystanders send each other, the only enabled SGI that is not this kernel's.
+/// The SGI that bystanders send each other: the only enabled SGI besides this kernel's own.
 const SGI: u32 = 3;
 
 /// Memory that noise streams through; empty if no cell of the plan streams.
@@ -77,7 +77,7 @@ pub fn make_noise(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn(
             let redistributor = interrupts::redistributor(me);
             redistributor.enable_all(1 << SGI);
             run_rounds(me, begun, over, interrupt_round(me, cell));
-            // The next bystander has taken this CPU's last SGI; the SGI that this CPU gets from the previous one may still be on its way.
+            // The next bystander has taken this CPU's last SGI; the previous bystander's SGI may still be on its way.
             STOPPED.fetch_add(1, AcqRel);
             let all = bystanders(cell).count();
             wait_until(|| STOPPED.load(Acquire) == all);
@@ -134,7 +134,7 @@ fn invalidate_tlbs() {
     insn::dsb_ish();
 }
 
-/// Returns a round that interrupts the next bystander, and waits until it has taken the interrupt.
+/// Returns a round that interrupts the next bystander, and waits until that bystander has taken the interrupt.
 fn interrupt_round(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     let next = bystanders(cell).find(|other| other.index > me.index);
     let next = next

@@ -113,7 +113,7 @@ pub fn draw_times(cell: &Cell, count: u32, done: u32, seed: u64) {
     }
 }
 
-/// Begins the tasks of this CPU.
+/// Spawns the tasks of this CPU.
 pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu, cpus: usize) {
     let service = clock::us_to_ticks(cell.service_us);
     for pair in 0..cell.groups as usize {
@@ -167,7 +167,7 @@ async fn serve_requests(pair: usize, there: &'static Channel, count: u32, servic
     longest.store(queue.longest() as u64, Release);
 }
 
-/// Waits until a time without halting, so that the next step is on time; other tasks of the CPU run first.
+/// Waits until a given time, without halting, so that the next step is on time; other tasks of the CPU run first.
 struct Due {
     at: u64,
     cpu: &'static Cpu,

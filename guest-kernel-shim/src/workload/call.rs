@@ -22,7 +22,7 @@ struct Calls {
 }
 
 /// Number of calls that each receiver gets before it is done. All receivers read this number, and nothing changes it
-/// meanwhile: on a line that they write, it would move from cache to cache.
+/// meanwhile: on a line that they write to, the number would move from cache to cache.
 #[repr(align(64))]
 struct Expected(AtomicU32);
 
@@ -32,7 +32,7 @@ static CALLS: Calls = Calls {
     expected: Expected(AtomicU32::new(0)),
 };
 
-/// Prepares for `count` calls of each receiver; from the last one on, each call also wakes the
+/// Prepares for `count` calls to each receiver; from the last one on, each call also wakes the
 /// receiver's task.
 pub fn prepare_calls(count: u32) {
     CALLS.served.store(0, Relaxed);

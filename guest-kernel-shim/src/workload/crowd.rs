@@ -15,17 +15,17 @@ use crate::kernel::Cpu;
 /// Number of tasks of the block that the crowd serves and that have not ended.
 static FOR: AtomicU32 = AtomicU32::new(0);
 
-/// Records that a task which the crowd serves begins.
+/// Records the start of a task that the crowd serves.
 pub fn note_begin() {
     FOR.fetch_add(1, AcqRel);
 }
 
-/// Records that a task which the crowd serves ends.
+/// Records the end of a task that the crowd serves.
 pub fn note_end() {
     FOR.fetch_sub(1, AcqRel);
 }
 
-/// Begins the two tasks of this CPU; they end when all tasks that they serve have ended.
+/// Spawns the two tasks of this CPU; they end when all tasks that they serve have ended.
 pub fn spawn(cpu: &Cpu) {
     cpu.spawn(Ready);
     cpu.spawn(Ready);

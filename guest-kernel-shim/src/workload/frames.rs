@@ -3,10 +3,10 @@
 //! the other, like the UI thread, the render thread and the compositor of a phone. A sample is a frame, from the time
 //! at which it was meant to begin to the end of its composition. A frame is late if this takes longer than the period.
 //!
-//! The first task waits for the time, works, passes the frame to the second task and waits until that task has copied
-//! it: a short wait, which a long wait for the next frame follows. The second task works on the frame, and passes it to
-//! the third. The time of each task's work is drawn from the seed, uniformly between half and one and a
-//! half times its mean: the draws differ between blocks, and are equal in all cells. The means are shares of the
+//! The first task waits for the time, works, passes the frame to the second task and waits until that task has
+//! copied it: a short wait, followed by a long wait for the next frame. The second task works on the frame, and
+//! passes it to the third. The time of each task's work is drawn from the seed, uniformly between 0.5 and 1.5
+//! times its mean: the draws differ between blocks, and are equal in all cells. The means are shares of the
 //! period, so that the load is equal for every period, and a few frames in a hundred take longer than the period.
 
 use core::hint::black_box;
@@ -24,7 +24,7 @@ use crate::workload::samples::{record, rounds};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::{self, Times};
 
-/// Average work of a frame, in per cent of the period: for the UI, to copy the frame, to render it,
+/// Average work of a frame, in per cent of the period: to run the UI, to copy the frame, to render it,
 /// and to compose it. A frame takes 72 % on average and at most 108 %, and even without the cost of
 /// wake-ups, one in 200 is late.
 const SHARES: [u64; 4] = [20, 5, 35, 12];
@@ -43,7 +43,7 @@ const KEPT: usize = 512;
 /// When the block began.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// The times at which a task has passed frames on, by their numbers.
+/// The times at which a task has passed frames on, by frame number.
 struct Handed([AtomicU64; KEPT]);
 
 static TO_RENDER: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
@@ -62,7 +62,7 @@ impl Handed {
     }
 }
 
-/// Begins the tasks of this CPU.
+/// Spawns the tasks of this CPU.
 pub fn spawn(count: u32, period: u64, cpu: &'static Cpu, cpus: usize) {
     let works = |task: usize| task % cpus == cpu.index;
     if works(0) {

@@ -17,7 +17,7 @@ use crate::workload::samples::{record, rounds};
 /// Number of rounds of a loop that represents housekeeping.
 const WORK: u32 = 1000;
 
-/// Begins the task of this CPU.
+/// Spawns the task of this CPU.
 pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
     cpu.spawn(do_housekeeping(count, period));
 }

@@ -47,7 +47,7 @@ struct Request {
     takes: u64,
 }
 
-/// Returns the requests of CPU `from`; each call returns equal requests.
+/// Returns the requests of CPU `from`; every call returns the same requests.
 fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     let (writes, here) = (cell.writes, cell.completion.percent());
     let means = [cell.device_us, cell.write_us].map(clock::us_to_ticks);
@@ -69,7 +69,7 @@ fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     })
 }
 
-/// Begins the tasks of this CPU.
+/// Spawns the tasks of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu) {
     cpu.spawn(submit_requests(cpu, requests(cell, cpu.index), count, gap));
     let all = round_count(Workload::Io, count) as usize;

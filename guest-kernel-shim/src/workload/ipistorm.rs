@@ -25,7 +25,7 @@ struct Storm {
     gap: u64,
 }
 
-/// Begins the task of this CPU.
+/// Spawns the task of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
     let next = (cpu.index + cell.offset as usize) % cpus;
     let (targets, single) = match cell.calls {

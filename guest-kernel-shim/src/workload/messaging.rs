@@ -11,7 +11,7 @@ use crate::kernel::channel::Channel;
 use crate::workload::samples::{record, round_count, rounds};
 use crate::workload::shared_state::{CHANNELS, EACH};
 
-/// Begins the tasks of this CPU; tasks are dealt out to the CPUs in turn.
+/// Spawns the tasks of this CPU; tasks are dealt out to the CPUs in turn.
 pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {
     let loops = round_count(Workload::Messaging, count);
     let messages = u64::from(loops) * EACH as u64;

@@ -26,7 +26,7 @@ static LETTERS: [Letter; 16] = [const {
     }
 }; 16];
 
-/// Begins the tasks of this CPU.
+/// Spawns the tasks of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
     let service = clock::us_to_ticks(cell.service_us);
     for pair in 0..cell.groups as usize {

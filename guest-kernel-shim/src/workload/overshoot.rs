@@ -2,7 +2,7 @@
 //! Runs `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is the time by which the poll exceeded
 //! the limit, because of the granularity of its pause.
 //!
-//! Polls follow each other without a pause unless the cell has one, so a poll that ends at an edge
+//! Polls follow each other without a pause unless the cell has a gap, so a poll that ends at an edge
 //! of the event stream is followed by a poll that begins there: the phase of the stream is known,
 //! and the samples show it. The first poll begins at an edge as well.
 

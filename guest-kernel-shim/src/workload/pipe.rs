@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs `pipe`: pairs of tasks on two CPUs pass a token back and forth (`perf bench sched pipe`). A
-//! sample is a round trip. `pingpong` does this without the executor.
+//! sample is a round trip. `pingpong` does the same without the executor.
 
 use plan::Workload;
 
@@ -10,7 +10,7 @@ use crate::kernel::channel::Channel;
 use crate::workload::samples::{record, round_count, rounds};
 use crate::workload::shared_state::CHANNELS;
 
-/// Begins the tasks of this CPU.
+/// Spawns the tasks of this CPU.
 pub fn spawn(pairs: u32, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
     for pair in 0..pairs as usize {
         let [there, back] = &CHANNELS[2 * pair..][..2] else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the stages of a wake-up's time: runs `pingpong` once more, with time stamps at fixed points.
+//! Divides the time of a wake-up into stages: runs `pingpong` once more, with time stamps at fixed points.
 //!
 //! The points of a round trip are, in order: before the request is stored; EL2 entered at the sender;
 //! the physical interrupt sent; EL2 entered, or its halt ended, at the receiver; back to the guest; its
@@ -45,7 +45,7 @@ struct Running(AtomicU64);
 
 static RUNNING: Running = Running(AtomicU64::new(0));
 
-/// Returns when the newest event of `kinds` in `log` occurred between `start` and `end`; 0 if there is none.
+/// Returns the time of the newest event of `kinds` in `log` between `start` and `end`; 0 if there is none.
 fn newest_time(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
     let numbers = (0..log.count()).rev();
     let notes = numbers.map_while(|number| log.get(number));
@@ -62,7 +62,7 @@ fn newest_time(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
 pub struct Stamped {
     /// Times of the stages, in the order of [`STAGES`].
     pub stages: [Histogram; STAGES.len()],
-    /// The whole times, which the cost of time stamps makes longer.
+    /// Total times, lengthened by the cost of time stamps.
     pub traced: Histogram,
 }
 

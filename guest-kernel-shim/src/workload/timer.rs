@@ -8,7 +8,7 @@ use crate::kernel::Cpu;
 use crate::kernel::timer::sleep_until;
 use crate::workload::samples::{record, rounds};
 
-/// Begins the task of this CPU.
+/// Spawns the task of this CPU.
 pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
     cpu.spawn(sleep_repeatedly(count, period));
 }

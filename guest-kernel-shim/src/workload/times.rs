@@ -14,15 +14,15 @@ static SEED: AtomicU64 = AtomicU64::new(1);
 /// Number of wake-ups of the cell before the block.
 static DONE: AtomicU64 = AtomicU64::new(0);
 
-/// Makes the times of a block be drawn from `seed`, after `done` earlier wake-ups of its cell. The
-/// first CPU does this before it posts the block, so the other CPUs see it.
+/// Sets the seed from which the times of a block are drawn, after `done` earlier wake-ups of its
+/// cell. The first CPU does this before it posts the block, so the other CPUs see it.
 pub fn set_seed(seed: u64, done: u32) {
     SEED.store(seed, Relaxed);
     DONE.store(done.into(), Relaxed);
 }
 
-/// Returns the random numbers for the times of stream `stream`. The numbers differ between the blocks of a cell, and
-/// are equal in all cells.
+/// Returns the random numbers for the times of stream `stream`. The numbers differ between the
+/// blocks of a cell, but are the same in all cells.
 pub fn random_stream(stream: u64) -> Random {
     Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the platform's duties to a guest: `rouse.check=all`, or the name of one check, with the first traps and the
-//! first delivery of the plan. Each check is a claim about the Arm documents, not about the hypervisor, so it has to
-//! hold on the bare machine as well.
+//! Checks the platform's duties to a guest: `rouse.check=all`, or the name of one check, with the
+//! first traps and the first delivery of the plan. Each check tests what the Arm documents require,
+//! and not what the hypervisor does, so it has to pass on the bare machine as well.
 
 mod eviction;
 mod faults;
@@ -36,7 +36,7 @@ struct Check {
     timed: bool,
     /// Whether the check needs a neighbour.
     shared: bool,
-    /// Why a GICv2 can't have the check.
+    /// Why the check can't run with a GICv2.
     lacking: Option<&'static str>,
     run: fn() -> Result<(), Failure>,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Repeats every path of the cost card between two marks: `rouse.cost=all`, or the names of some paths. This code
-//! counts nothing. The marks are for a recorder outside the guest (see crate `cost`), so the code between the marks
-//! contains only code of other measurements.
+//! counts nothing. The marks are for a recorder outside the guest (see crate `cost`), so only other measurements' code
+//! lies between the marks.
 //!
 //! The CPUs must run at the same time: with one thread for all CPUs, the order in which that thread
 //! runs them would decide when interrupts are delivered.
@@ -24,8 +24,8 @@ use guest_kernel_shim::{cache_eviction, hypervisor, machine, output, percpu, pmu
 const PASSES: u32 = 24;
 const FEW: u32 = 8;
 const FEWEST: u32 = 3;
-/// Time in which a CPU that has reported that it is ready reaches its wait, in microseconds: other threads may use its
-/// core first. A simulated core needs far less.
+/// Time for a CPU to reach its wait after it has reported that it is ready, in microseconds: other
+/// threads may use its core first. A simulated core needs far less.
 const SETTLE_US: u32 = 300;
 const SHORT_US: u32 = 5;
 
@@ -41,7 +41,7 @@ fn pass_count() -> u32 {
     }
 }
 
-/// Returns the time in which a CPU reaches its wait, in microseconds.
+/// Returns the time for a CPU to reach its wait, in microseconds.
 fn settling_us() -> u32 {
     if BRIEF.load(Relaxed) {
         SHORT_US

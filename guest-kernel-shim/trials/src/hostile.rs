@@ -2,7 +2,7 @@
 //! Runs a hostile guest: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
 //!
 //! One vCPU, the last, tries everything of a class that it should not do, in each way of delivery. Meanwhile the first
-//! two vCPUs keep measuring, like they do with a harmless guest. A case is one access in one form with one expectation
+//! two vCPUs keep measuring, as they do with a harmless guest. A case is one access in one form with one expectation
 //! that follows from the Arm documents: a value, an exception with its syndrome, or an error code. Cases with the
 //! expected outcome are counted, and all other cases are named.
 //!
@@ -178,8 +178,8 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
     u64::from(WRONG.load(Acquire))
 }
 
-/// Whether a class can run with this delivery: a GICv2 has no direct one, and next to a neighbour no interrupt would
-/// end a turn.
+/// Whether a class can run with this delivery: a GICv2 has no direct delivery, and next to a
+/// neighbour no interrupt would end a turn.
 fn can_deliver(deliver: Deliver) -> bool {
     deliver == Deliver::Inject || platform().gic.version2.is_none() && !neighbour::has_neighbours()
 }

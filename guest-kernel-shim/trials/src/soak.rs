@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does everything at the same time and at random, for any time, to find what can break: `rouse.soak=COUNT
+//! Does everything at the same time and at random, for any length of time, to find what can break: `rouse.soak=COUNT
 //! rouse.seed=S`, and `rouse.stress=COUNT` for wake-ups alone.
 //!
 //! [`tokens`] wander from CPU to CPU. Each token that arrives at a CPU makes the CPU do a step: it draws an

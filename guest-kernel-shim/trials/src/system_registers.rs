@@ -6,8 +6,8 @@ use core::arch::asm;
 use arch::insn;
 use arch::regs::ICC_BPR1_EL1;
 
-/// Declares [`NAMES`], and the functions that read and write a register by its number. The registers after the semicolon
-/// belong to the interrupt controller, of which a GICv2 has them in memory.
+/// Declares [`NAMES`], and the functions that read and write a register by its number. The
+/// registers after the semicolon belong to the interrupt controller; a GICv2 has them in memory.
 macro_rules! registers {
     ($($name:literal $register:literal $bits:literal,)*; $($gic:ident $gic_bits:literal,)*) => {
         /// The names of the registers.

@@ -2,8 +2,8 @@
 //! Starts the guest alone, on a machine that enters the image at EL1.
 //!
 //! Virtual instances are such machines: another hypervisor runs at EL2. This image is then only a loader for the guest.
-//! The image discovers the machine like at EL2, puts the guest into free RAM, writes a device tree of the machine for
-//! it, and does not run again. All of this runs with MMU and caches off, which is also the state in which the guest is
+//! The image discovers the machine as at EL2, puts the guest into free RAM, writes a device tree of the machine for it,
+//! and does not run again. All of this runs with MMU and caches off, which is also the state in which the guest is
 //! entered.
 
 use core::slice;

@@ -95,7 +95,7 @@ pub fn is_e2h_clear() -> bool {
     HCR_EL2.get() & E2H == 0
 }
 
-/// Finds the exception level at which this CPU can run the image.
+/// Returns the exception level at which this CPU runs, if the image can run there.
 pub fn find_el() -> Result<Level, Unfit> {
     match CurrentEL.read(CurrentEL::EL) {
         1 => Ok(Level::El1),
@@ -107,7 +107,7 @@ pub fn find_el() -> Result<Level, Unfit> {
     }
 }
 
-/// Bytes of the header of a device tree.
+/// Size of a device tree's header in bytes.
 const TREE_HEADER: u64 = 40;
 /// Maximum size of a device tree in bytes (Linux, booting.rst).
 const TREE_MOST: u32 = 2 << 20;
@@ -129,13 +129,13 @@ pub unsafe fn take_list_storage() -> &'static mut Room {
 /// Describes the machine from the device tree at `dtb`.
 pub fn from_tree(dtb: u64) -> Discovered {
     let region = |size| Region { base: dtb, size };
-    // A loader may have written the tree with its caches on or off. This code reads the tree without caches and later
-    // code through them; cleaning makes both reads return equal bytes.
+    // A loader may have written the tree with its caches on or off. This code reads the tree with the caches off, and
+    // later code with them on; cleaning makes both read the same bytes.
     pages::clean(region(TREE_HEADER));
     // SAFETY: the boot protocol says that x0 is the device tree's address.
     let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
     pages::clean(region(blob.len() as u64));
-    // The parts that are needed to report that the rest can't be used come first.
+    // The parts that are needed to report errors in the rest are read first.
     let report = Report::from_fdt(blob, pa_space_end());
     power::note_conduit(report.psci);
     let (arguments, _) = Arguments::<Names>::read(report.bootargs);

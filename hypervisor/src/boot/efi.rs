@@ -7,10 +7,10 @@
 //! like any other loader does, in [`crate::boot::start`] or [`crate::boot::alone`]. So there is one way of taking over
 //! a machine, and no device is accessed through firmware's own page tables, which lack whatever firmware did not need.
 //!
-//! Refusals occur before that point, and are printed on firmware's console, and then on the port that the boot
-//! arguments or the description name, unless the two are on one port ([`console::pack_refusal`]): on some servers,
-//! nobody sees firmware's console. After a refusal, the machine is turned off, because a machine that waits in
-//! firmware's menu costs as much as one that runs.
+//! Refusals occur before that point, and are printed on firmware's console. Because on some servers nobody sees
+//! that console, they are then also printed on the port that the boot arguments or the description name, unless
+//! the console is on that port ([`console::pack_refusal`]). After a refusal, the machine is turned off, because a
+//! machine that waits in firmware's menu costs as much as one that runs.
 
 mod arguments;
 mod console;
@@ -116,7 +116,7 @@ fn refuse_machine(refusal: &Refusal) -> ! {
     match can_leave.then(|| console::pack_refusal(refusal)).flatten() {
         Some(refused) => {
             console::keep_refusal(refused);
-            // SAFETY: nothing of firmware is used after this.
+            // SAFETY: nothing that belongs to firmware is used after this.
             unsafe { exit_and_start() }
         }
         None => shut_down(),
@@ -190,7 +190,7 @@ fn take_over_machine(mut discovered: Discovered) -> ! {
 /// Ends firmware's services. From now on, output does not go to firmware's console.
 ///
 /// # Safety
-/// Nothing of firmware may be used after this.
+/// Nothing that belongs to firmware may be used after this.
 unsafe fn exit_services() -> MemoryMapOwned {
     log::use_firmware(None);
     // SAFETY: as the caller promises.
@@ -235,7 +235,7 @@ fn print_to_firmware(text: fmt::Arguments<'_>) {
     let _ = system::with_stdout(|console| console.write_fmt(text));
 }
 
-/// Turns the machine off through firmware while it is still in charge.
+/// Turns the machine off through firmware, which is still in charge.
 fn shut_down() -> ! {
     runtime::reset(ResetType::SHUTDOWN, Status::ABORTED, None)
 }

@@ -3,9 +3,9 @@
 //!
 //! `_el2_primary` runs on the CPU that the loader started. If the machine has no EL2 for us, that CPU
 //! is at EL1 ([`crate::boot::alone`]). `_el2_secondary` runs on each other CPU, with x0 = its
-//! [`PerCpu`] (the PSCI context id). At `_el2_held`, CPUs wait that a loader without PSCI lets into the
-//! image. UEFI calls `_efi_entry`, with MMU and caches on; see [`crate::boot::efi`]. From there, the
-//! code gets to `_el2_leave_firmware`, which turns MMU and caches off and continues like the other
+//! [`PerCpu`] (the PSCI context id). CPUs that a loader without PSCI lets into the image wait at
+//! `_el2_held`. UEFI calls `_efi_entry`, with MMU and caches on; see [`crate::boot::efi`]. From there,
+//! the code gets to `_el2_leave_firmware`, which turns MMU and caches off and continues like the other
 //! entries.
 
 use core::mem::offset_of;
@@ -137,9 +137,9 @@ _el2_secondary:
     el2_reset
     ldr     x1, [x0, #{stack_top}]
     mov     sp, x1
-    // TCR2_EL2 and SCTLR2_EL2 change the meaning of the tables and the MMU, permissions above all
-    // (FEAT_S1PIE). TCR2_EL2 and SCTLR2_EL2 are written if the CPU has them, by
-    // ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4), and the first CPU could write them.
+    // TCR2_EL2 and SCTLR2_EL2 change how the MMU works and what tables mean, above all for
+    // permissions (FEAT_S1PIE). Each is written if the CPU has it, by ID_AA64MMFR3_EL1.TCRX (3:0)
+    // and SCTLRX (7:4), and if the first CPU could write it.
     mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
     adrp    x2, {left}
     add     x2, x2, :lo12:{left}
@@ -171,7 +171,7 @@ _el2_secondary:
     bl      el2_start_secondary
     b       park
 
-    // By firmware's convention: x0 = image handle, x1 = system table, its stack.
+    // By firmware's convention: x0 = image handle, x1 = system table, SP = firmware's stack.
     .global _efi_entry
 _efi_entry:
     stp     x29, x30, [sp, #-32]!
@@ -216,12 +216,12 @@ _el1_run_guest:
     dsb     sy
     isb
     mov     x4, x1
-    mov     x1, #0                          // the protocol has these three zero
+    mov     x1, #0                          // the protocol requires these three to be 0
     mov     x2, #0
     mov     x3, #0
     br      x4
 
-    // No exception is handled while EL1 is prepared for the guest; it is only reported.
+    // An exception while EL1 is prepared for the guest is only reported, not handled.
     .balign 2048
 el1_vectors:
     .rept   16

@@ -25,7 +25,7 @@ arch::needs!(
     __needs_per_neighbour = place::pool_bytes(0),
 );
 
-/// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` is the KiB of memory that each
+/// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` is the number of KiB that each
 /// CPU's neighbour works on, if there are neighbours.
 pub fn split_ram(
     platform: Platform<'static>,
@@ -78,8 +78,8 @@ pub fn split_ram(
     machine
 }
 
-/// Returns the words through which a loader's spin tables release CPUs, except words in the guest's
-/// RAM: loaders reserve the words.
+/// Returns the words through which a loader's spin tables release CPUs, except any in the guest's
+/// RAM; loaders should reserve the memory of these words.
 fn spin_table_words(machine: &Machine) -> impl Iterator<Item = Region> {
     let words = machine
         .platform
@@ -99,7 +99,7 @@ fn build_guest_map(pool: &mut Pool, ram: Region, version2: Option<&GicV2>) -> ((
     let spare = gicv.map(|_| pool.take(PAGE));
     let mut map = GuestMap::new(pool);
     map.map_ram(vm::RAM, ram);
-    // No RAM is in the block of level 1 that the interface is in, so the two maps share all others.
+    // No RAM is in the block of level 1 that the interface is in, so the two maps share all other blocks.
     let closed = spare.map(|spare| map.copy_root(spare, VMID));
     if let Some([_, gicv]) = gicv {
         map.map_device(vm::INTERFACE.base, gicv);

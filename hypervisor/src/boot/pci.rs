@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Enables a serial port that becomes the console and that firmware has given no address. No other part of PCI is
-//! needed.
+//! Enables a serial port that becomes the console, even if firmware has given it no address. No other part of PCI
+//! is needed.
 
 use platform::{Uart, UartKind};
 

@@ -24,11 +24,11 @@ use crate::machine::power::{note_conduit, turn_machine_off};
 use crate::machine::{self, machine, payload, vm};
 use crate::{planted, refuse, say, stage};
 
-/// Checks that the counter runs, because the waits of the start end by the counter.
+/// Checks that the counter runs, because the counter ends the waits during the start.
 ///
 /// Refuses a machine whose counter stands still.
 fn check_counter() {
-    /// Reads of the counter before the counter is refused: far more than a tick takes on any machine.
+    /// Number of reads before a counter is refused: on any machine, they take far longer than a tick.
     const PATIENCE: u32 = 1_000_000;
     let counter = || planted::counter_at_start().unwrap_or_else(|| CNTPCT_EL0.get());
     let first = counter();
@@ -53,7 +53,7 @@ extern "C" fn el2_start_described() -> ! {
     take_over_machine(efi::description())
 }
 
-/// Refuses a level other than EL2, at which it runs.
+/// Runs at a level other than EL2, and refuses it.
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut discovered = from_tree(dtb);
@@ -127,7 +127,7 @@ fn take_over_machine(discovered: &Discovered) -> ! {
     );
     // SAFETY: `split_ram` mapped the image, the boot stack in it included.
     unsafe { memory::enable_translation(&EL2_REGIME) };
-    // Publishing is an exclusive access, which needs cacheable memory, so it follows the start of the caches.
+    // Publishing is an exclusive access, which needs cacheable memory, so it comes after the caches are turned on.
     let machine = machine::set_machine(machine);
     log::enable_locking();
     machine.cpus[0].make_current();

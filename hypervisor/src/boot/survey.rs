@@ -3,9 +3,9 @@
 //! `rouse.survey`.
 //!
 //! Everything that decides how the hypervisor behaves is printed before a guest runs, so that the console
-//! explains a machine that fails later. A step that may hang or crash the machine is the last one, and is
-//! announced before it is tried. The console of a server may keep no more than 64 KiB: a survey of 64 CPUs takes
-//! half of it.
+//! explains a machine that fails later. A step that may hang or crash the machine comes last, and is announced
+//! before it is tried. The console of a server may keep no more than 64 KiB: a survey of 64 CPUs takes half of
+//! it.
 
 use core::fmt;
 

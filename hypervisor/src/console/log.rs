@@ -30,7 +30,7 @@ pub struct Firmware {
     pub power_off: fn() -> !,
 }
 
-/// From now on, sends output to the console of `firmware`, or, with `None`, no longer to firmware's
+/// Sends output to the console of `firmware` from now on, or, with `None`, no longer to firmware's
 /// console.
 pub fn use_firmware(firmware: Option<&'static Firmware>) {
     let place = firmware.map_or(ptr::null_mut(), |firmware| {
@@ -51,7 +51,7 @@ pub fn firmware() -> Option<&'static Firmware> {
 /// The address must be that of a UART of that kind, and be accessible from now on.
 pub unsafe fn start_output(uart: Uart) {
     // SAFETY: the caller promises everything that `Port::new` asks for. Only the first CPU runs
-    // when this is called, so the unlocked access is alone.
+    // when this is called, so no other access conflicts with this unlocked one.
     let _none_before = unsafe { (*LINE.as_mut_ptr()).connect(Port::new(uart)) };
 }
 

@@ -2,10 +2,10 @@
 //! Sets what a guest may do without EL2, by the values of EL2's control registers while a vCPU
 //! runs. `docs/isolation.md` has a line for each bit.
 //!
-//! The rule is this: the guest accesses state that belongs to this CPU's EL1 alone without a trap.
-//! Accesses to state of the machine, of EL2 or of another CPU trap, and so do accesses to state
-//! that EL2 would have to save and load. The feature registers (`trap::id`) announce neither kind
-//! of state. Every register is written ([`arch::controls`]), because the reset values are UNKNOWN.
+//! The rule is this: the guest accesses state that belongs only to this CPU's EL1, and no such access
+//! traps. Accesses to state of the machine, of EL2 or of another CPU trap, and so do accesses to state
+//! that EL2 would have to save and load. The feature registers (`trap::id`) announce neither kind of
+//! state. Every register is written ([`arch::controls`]), because the reset values are UNKNOWN.
 //!
 //! Section numbers are those of DDI 0487K.a.
 
@@ -71,7 +71,7 @@ const MPAM_GUEST: u64 = 3 << 48;
 /// Makes the hypervisor leave alone the registers in `names`, a list separated by commas.
 ///
 /// # Errors
-/// Returns the first name that is not the name of a register that firmware may keep.
+/// Returns the first name that does not name a register that firmware may keep.
 pub fn note_left_alone(names: &str) -> Result<(), &str> {
     for name in names.split(',') {
         let mut all = Optional::ALL.iter();

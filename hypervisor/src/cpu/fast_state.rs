@@ -26,11 +26,11 @@ pub struct FastPaths {
 /// State that the fast paths read if a trapped WFI does more than halt.
 #[repr(C)]
 pub struct Waits {
-    /// Like [`FastPaths::halt_if`], for polling for [`Self::poll`] ticks before the halt.
+    /// Like [`FastPaths::halt_if`], if EL2 first polls for [`Self::poll`] ticks.
     pub poll_if: AtomicU64,
     /// Ticks to poll; see `poll_if`.
     pub poll: AtomicU64,
-    /// Like [`FastPaths::halt_if`], if the guest takes the interrupt that ends the wait itself;
+    /// Like [`FastPaths::halt_if`], if the guest itself takes the interrupt that ends the wait;
     /// otherwise [`NEVER`], which is -1.
     pub direct_if: AtomicU64,
     /// Number of WFIs that halted until something other than a listed interrupt came.

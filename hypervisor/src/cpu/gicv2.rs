@@ -2,9 +2,9 @@
 //! A CPU with a GICv2. `arch::gicv2` makes each access to a register of a GICv3's interface call
 //! [`access_register`].
 //!
-//! A GICv2 can't trap accesses to the guest's CPU interface, but EL2 maps the interface. So
-//! ICH_HCR_EL2.TALL1 and TC close it: the guest's map is exchanged for one without the interface, which
-//! is otherwise equal.
+//! A GICv2 can't trap accesses to the guest's CPU interface, but EL2 decides whether the interface is
+//! mapped. So ICH_HCR_EL2.TALL1 and TC each close it: the guest's map is exchanged for one that lacks
+//! the interface and is otherwise equal.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,8 +17,8 @@ use gic::gich;
 
 use crate::cpu::percpu::PerCpu;
 
-/// The SGI that is the doorbell. A guest's SGIs from this one on come as requests: those from 8 on may
-/// belong to the secure world.
+/// The SGI that is the doorbell. A guest's SGIs from this one on are sent as requests: those from 8 on
+/// may belong to the secure world.
 pub const DOORBELL: u32 = 7;
 /// GICD_SGIR (IHI 0048B, 4.3.15): the INTID.
 const SGI_INTID: u64 = 0xf;
@@ -38,9 +38,9 @@ pub struct Version2 {
     pub sgi_fields: AtomicU64,
     /// The bits of ICH_HCR_EL2 that close the interface.
     pub traps: AtomicU64,
-    /// VTTBR_EL2 with the guest's interface.
+    /// VTTBR_EL2 of the guest's map with the interface.
     open: AtomicU64,
-    /// VTTBR_EL2 without it.
+    /// VTTBR_EL2 of the guest's map without the interface.
     pub closed: AtomicU64,
     /// Number of the CPU's interface.
     number: AtomicU64,
@@ -86,7 +86,7 @@ impl Version2 {
             (true, now) if now != closed => {
                 VTTBR_EL2.set(closed);
                 // A TLB may hold the interface's translation. The other translations of the two maps
-                // are equal, so that they may be mixed until then.
+                // are equal, so mixing them until then does no harm.
                 insn::isb();
                 insn::tlbi_vmalls12e1();
                 insn::dsb_nsh();
@@ -97,8 +97,8 @@ impl Version2 {
     }
 }
 
-/// Reads or writes a register for `arch::gicv2`. Code after this may read a counter, which a core could do before the
-/// instructions here without the ISB (DDI 0487K.a, D12.2.1). The ISB does not wait for the device.
+/// Reads or writes a register for `arch::gicv2`. Without the ISB, a core could read a counter in later code before it
+/// executes the instructions here (DDI 0487K.a, D12.2.1). The ISB does not wait for the device.
 pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
     let value = access(number, value);
     insn::isb();

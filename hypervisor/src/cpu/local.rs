@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Separates memory of one CPU from other CPUs: through cache lines of its own, or as a value that only this CPU
+//! Separates one CPU's memory from other CPUs: on cache lines of its own, or as a value that only that CPU
 //! accesses, without a lock.
 
 use core::cell::UnsafeCell;
@@ -18,7 +18,7 @@ impl<T> Deref for CacheLine<T> {
     }
 }
 
-/// State that only the CPU that owns it accesses, and only with interrupts masked, as they always
+/// State accessed only by the CPU that owns it, and only with interrupts masked, as they always
 /// are at EL2. So the state needs neither a lock nor atomics.
 pub struct Local<T>(UnsafeCell<T>);
 
@@ -31,7 +31,7 @@ impl<T> Local<T> {
         Self(UnsafeCell::new(value))
     }
 
-    /// Returns the value, like [`Self::with`], for code that has to be part of its caller.
+    /// Returns the value, like [`Self::with`], for code that has to be inlined into its caller.
     ///
     /// # Safety
     /// The caller must run on the CPU that the value belongs to, and no other reference to the value may exist while the

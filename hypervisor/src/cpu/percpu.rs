@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of one physical CPU, found through TPIDR_EL2.
 //!
-//! Each CPU has a [`Slot`] of its own. The slot has its stacks, each above a guard page that is not
-//! mapped, and its [`PerCpu`], on separate cache lines.
+//! Each CPU has a [`Slot`] of its own. The slot holds the CPU's stacks, each above a guard page
+//! that is not mapped, and its [`PerCpu`], on separate cache lines.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -62,7 +62,7 @@ pub struct PerCpu {
     tenant: AtomicPtr<Tenant>,
     /// Makes the CPU read its pending word; see `interrupts::kick`.
     pub doorbell: Doorbell,
-    /// Its state with a GICv2.
+    /// The CPU's state with a GICv2.
     pub version2: Version2,
 }
 
@@ -86,7 +86,7 @@ impl Slot {
     ///
     /// # Safety
     /// `place` must be memory of a [`Slot`]'s size and alignment that nothing
-    /// else uses, ever.
+    /// else ever uses.
     pub unsafe fn init(place: *mut Self, mpidr: u64) -> &'static PerCpu {
         // SAFETY: the caller gives the memory away; only the CPU itself accesses guard and
         // stack.

@@ -23,8 +23,8 @@ pub struct Event {
     pub data: u64,
 }
 
-/// The last events of a CPU. Only that CPU records events. Any CPU may read them, but it reads whole events for certain
-/// only while no event is being recorded.
+/// The last events of a CPU. Only that CPU records events. Any CPU may read them, but the events are certain to be
+/// whole only if none is recorded meanwhile.
 pub struct Ring {
     events: [[AtomicU64; 3]; EVENTS],
     count: AtomicUsize,

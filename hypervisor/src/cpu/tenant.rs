@@ -25,11 +25,11 @@ pub struct Tenant {
     pub yield_on_wfe: AtomicBool,
     /// The neighbour's memory, which is all that it can access.
     pub memory: Region,
-    /// VTTBR_EL2 and VTCR_EL2 of its map.
+    /// VTTBR_EL2 and VTCR_EL2 of the neighbour's map.
     pub stage2: (u64, u64),
 }
 
-/// State that two guests of a CPU can't have at the same time. A switch uses the fields up to `general`.
+/// State that a CPU can hold for only one of its two guests at a time. A switch uses the fields up to `general`.
 #[repr(C)]
 pub struct Worlds {
     pub own: Registers,
@@ -44,7 +44,7 @@ pub struct Worlds {
     pub begin: u64,
     /// PMCR_EL0 of the vCPU.
     pub vcpu_counting: u64,
-    /// The registers that a turn exchanges in addition: a sum of constants of [`more`].
+    /// The additional registers that a turn exchanges: a sum of constants of [`more`].
     pub more: u64,
     /// General registers, PC and PSTATE of the neighbour. The vCPU's are on EL2's stack, as in any
     /// exit.
@@ -116,7 +116,7 @@ pub struct General {
 }
 
 impl Tenant {
-    /// Creates an idle neighbour with `memory` and the stage-2 map of it.
+    /// Creates an idle neighbour with `memory` and the stage-2 map of that memory.
     pub const fn new(memory: Region, stage2: (u64, u64)) -> Self {
         Self {
             worlds: Local::new(Worlds {

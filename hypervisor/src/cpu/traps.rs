@@ -20,7 +20,7 @@ arch::symbol_addresses! {
     plain = el2_vectors;
     /// The vectors that make EL2 check a timer again; see [`watches_timers`].
     watching = el2_vectors_watching;
-    /// The vectors of a guest that has not turned such checks off; see [`set_recheck_timers`].
+    /// The vectors for a guest that has not turned such checks off; see [`set_recheck_timers`].
     foreign = el2_vectors_foreign;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
@@ -49,8 +49,8 @@ pub const HCR_INJECT: u64 = 1 << 3 | 1 << 4 | HCR_ERRORS;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
 
-/// HCR_EL2 while a neighbour runs whose stage 1 is on: as for a guest whose interrupts EL2 takes and whose waits trap,
-/// without the pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT).
+/// HCR_EL2 while a neighbour with stage 1 on runs: like that of a guest whose interrupts EL2 takes and whose waits
+/// trap, but pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT) trap too.
 pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | HCR_TWI | HCR_TWE;
 /// The bits of HCR_EL2 that stand in for the stage-1 registers of a neighbour whose stage 1 is off: DC (12) makes its
 /// memory cacheable, and TID2 (17), TVM (26) and TRVM (30) trap its accesses to these registers.
@@ -128,12 +128,12 @@ pub fn set_tracing(on: bool) {
 /// wake-up by a timer costs one more exit. A guest that never turns a timer off before it acknowledges the interrupt
 /// can do without this.
 ///
-/// While this is on, each interrupt that is taken at EL2 also leaves an event, by one SEVL. On a core the exception
-/// return leaves an event itself (DDI 0487K.a, D1.7.1), and nothing changes; QEMU's exception return leaves no event
+/// While this is on, each interrupt taken at EL2 also leaves an event, by one SEVL. On a core, this changes nothing,
+/// because the exception return itself leaves an event (DDI 0487K.a, D1.7.1); QEMU's exception return leaves no event
 /// (`eret_sets_event` in docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the
 /// exclusive monitor, so the unlocking store causes no event. A list register in use hides the new interrupt, and Linux
 /// starts its event stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this off
-/// bounds its waits. The table for time stamps leaves no event, because only such a guest asks for time stamps.
+/// bounds its waits. The vectors for time stamps leave no event: only such a guest asks for time stamps.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), current_trap());

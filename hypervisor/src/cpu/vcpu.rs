@@ -74,7 +74,7 @@ pub struct Vcpu {
     pub recheck_timers: AtomicBool,
     pub power: AtomicU32,
     pub entry: AtomicU64,
-    /// Follows the entry: an image for tests stores both at once.
+    /// Must follow the entry: an image for tests stores both at once.
     pub context: AtomicU64,
 }
 

@@ -47,10 +47,10 @@ static SINCE: AtomicU64 = AtomicU64::new(0);
 /// CPU whose interrupts it owns.
 static HANDS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Bits of [`RUNNING`] below the pass.
+/// Number of bits of [`RUNNING`] below the pass.
 const PASS: u32 = 32;
 
-/// Starts the time of the run, and sets limits in seconds for the run and for a pass of a cell.
+/// Starts timing the run, and sets limits in seconds for the run and for a pass of a cell.
 pub fn set_deadlines(run: Option<u64>, cell: Option<u64>) {
     insn::isb();
     START.store(CNTPCT_EL0.get(), Relaxed);

@@ -29,7 +29,7 @@ use crate::machine::{machine, memory, power, vm};
 const STATUS: u64 = 70;
 /// Exit status of a machine that a deadline has ended.
 const STATUS_LATE: u64 = 71;
-/// Seconds after a deadline for a CPU that is already reporting a failure to end the machine.
+/// Seconds after a deadline within which a CPU that is already reporting a failure must end the machine.
 const PATIENCE: u64 = 10;
 /// Number of the vector for synchronous exceptions of EL2 itself.
 const EL2_SYNC: u64 = 4;
@@ -45,7 +45,7 @@ macro_rules! dump {
 
 /// Affinity + 1 of the CPU that failed first; 0 if none did.
 static FAILED: AtomicU64 = AtomicU64::new(0);
-/// Whether the CPU that failed first has failed again while it reported.
+/// Whether the CPU that failed first has failed again while reporting.
 static AGAIN: AtomicBool = AtomicBool::new(false);
 /// Whether the guest's memory has been unmapped.
 static REVOKED: AtomicBool = AtomicBool::new(false);
@@ -113,7 +113,7 @@ pub fn show_and_end(status: u64) -> ! {
 }
 
 /// Ends the machine because of a deadline, and prints the state of every CPU. If another CPU is
-/// already reporting a failure, that CPU ends the machine, as long as it can.
+/// already reporting a failure, that CPU ends the machine, if it still can.
 pub fn end_at_deadline(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     if FAILED.load(SeqCst) != 0 {
         await_end(cpu);
@@ -178,7 +178,7 @@ fn take_console(why: core::fmt::Arguments<'_>) {
     }
 }
 
-/// Reports a failure while another CPU reports a failure: waits until that CPU asks for this CPU's state.
+/// Reports this CPU's failure while another CPU reports one: waits until that CPU asks for this CPU's state.
 fn wait_and_report(why: core::fmt::Arguments<'_>) -> ! {
     if TPIDR_EL2.get() == 0 {
         halt_cpu();

@@ -28,9 +28,9 @@ pub struct Tally(AtomicU64);
 
 /// SErrors that were pending when a CPU arrived in the hypervisor.
 pub static LEFT: Tally = Tally(AtomicU64::new(0));
-/// SErrors after the arrival that were corrected.
+/// SErrors that came after the arrival and were corrected.
 pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
-/// SErrors after the arrival after which the CPU could continue.
+/// SErrors that came after the arrival and let the CPU continue.
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {

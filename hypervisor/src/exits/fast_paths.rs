@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles the common cases of the most measured exits, in assembly, in the vectors and after them.
+//! Handles the common cases of the exits that are measured most, in assembly: in the vectors and in code after them.
 //!
-//! A Rust function may change nineteen registers, so the path to it saves and restores nineteen. The
-//! exits handled here need two. Each of them has code here for its most common case. The Rust
+//! A Rust function may change twenty registers, so the path to it saves and restores twenty. The
+//! exits handled here need two. Each of these exits has code here for its most common case. The Rust
 //! handler serves every other case, such as a deadline or a list register in use, as if the fast
-//! path did not exist. Before that decision, the fast path changes nothing except that it
-//! acknowledges an interrupt, whose number it then passes on. The Rust handlers
-//! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) can serve all cases, and serve
-//! these too where events are traced.
+//! path did not exist. Until it hands over, the fast path changes nothing, except that it
+//! acknowledges an interrupt and passes on its number. The Rust handlers
+//! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) can serve all cases, and do so
+//! where events are traced.
 //!
 //! Each fast path does only what the architecture requires:
 //!
 //! - No exit needs a barrier. Exception entry and return are context
 //!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
-//!   is written here has its effect at the return.
+//!   is written here takes effect at the return.
 //! - The guest's own DSB makes its stores before an SGI visible. The guest needs that DSB without a
 //!   hypervisor too (IHI 0069H, 12.1.6).
 //! - ESR_EL2 gives the cause. ELR_EL2 is moved past an instruction that trapped, but not past HVC,
@@ -22,13 +22,13 @@
 //!   an SGI is also deactivated (ICC_DIR_EL1). EL2 has EOImode 1, so the guest can deactivate a
 //!   timer's interrupt itself (IHI 0069H, 4.6.2 and 5.2.1).
 //! - ICH_ELRSR_EL2 tells whether the list register is free: the guest frees it without EL2 (12.4).
-//!   Nothing is listed during a wait, so ICH_ELRSR_EL2 is not read again after one. A write of
+//!   Nothing is listed during a wait, so ICH_ELRSR_EL2 is not read again after a wait. A write of
 //!   ICH_LR\<n\>_EL2 gives the interrupt to the guest.
 //! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
 //!   that memory begins.
 //! - If the guest can't take a timer's interrupt at once, EL2 checks the timer again when the guest takes the
-//!   interrupt (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). EL2 does not check it after a wait,
-//!   nor in the vectors for a guest that may have been interrupted in a WFI.
+//!   interrupt (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). EL2 skips this check after a wait,
+//!   and in the vectors for a guest that may have been interrupted in a WFI.
 //!
 //! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register refills the
 //! pipeline, and a store has to complete before the next such write, so each path increments one counter, after its
@@ -36,7 +36,7 @@
 //! return takes effect, it looks that line up in the guest's translation. The lookup took 30 cycles on gem5's `minor`
 //! where an ERET was the fourth instruction of its line. No ERET here has that position.
 //!
-//! The offsets used below come from the types.
+//! The offsets used below come from the Rust types.
 
 use crate::cpu::pending_word::FIRST_SGI;
 
@@ -49,8 +49,8 @@ const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
 /// register (DDI 0487K.a, D23.2.39).
 pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
 /// Bits of ESR_EL2 that distinguish a trapped WFI from other exceptions with bit 30 clear: the class (31:26)
-/// without its last bit, and TI (1:0), which leaves 0 for WFI and 1 for WFE. RN and RV describe a register, which
-/// WFI does not have, so they are not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
+/// without its last bit, and TI (1:0). Of these bits, WFI leaves 0 and WFE leaves 1. RN and RV describe a register,
+/// which WFI lacks, so they are not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
 ///
 /// Class 0 (unknown reason) has the same bits, but does not come from a lower level while
 /// HCR_EL2.TGE is 0 (DDI 0487K.a, HCR_EL2, field TGE).
@@ -64,8 +64,8 @@ const _: () = {
     assert!(ESR_SGI_FROM_X1 >> 30 & 1 == 1, "bit 30 tells them apart");
 };
 
-/// Defines assembler macros: the vectors, and the code that does not fit there. The macros must be used once, in one
-/// block, with the operands that [`crate::exits::vectors`] gives.
+/// Defines assembler macros for the vectors, and for the code that does not fit there. The macros must be used once,
+/// in one block, with the operands that [`crate::exits::vectors`] gives.
 ///
 /// The frame has the size of `save_caller`'s frame, but holds only x0 and x2. The code at a `slow_`
 /// label completes it. For an interrupt, w0 holds the INTID at that label.
@@ -79,7 +79,7 @@ macro_rules! fast_path_macros {
         str     x2, [sp, #256 + \offset]
     .endm
 
-    // x1 is left alone: the guest sends an SGI from it, and nothing else needs it.
+    // x1 is left alone: it may hold the value of the guest's SGI, and nothing here needs it otherwise.
     .macro enter
         stp     x0, x2, [sp, #-256]!
     .endm
@@ -124,7 +124,7 @@ macro_rules! fast_path_macros {
         movk    w2, #{esr_sgi} >> 16, lsl #16
         cmp     w0, w2
         b.ne    fast_call
-        // The guest sends its x1. SGIs that have this bit need a kick.
+        // x1 is the value that the guest writes. SGIs with this bit set need a kick.
         tbnz    x1, #{kicked}, slow_sync
         ldr     x2, [sp, #256 + {sgi_fields}]
         and     x2, x2, x1
@@ -155,7 +155,7 @@ macro_rules! fast_path_macros {
         leave
     .endm
 
-    // The end of a wait was not an exception. A halt and its end are counted at once.
+    // The interrupt that ended a wait was not an exception. A halt and its end are counted together.
     .macro count_listed kind
         .ifc    \kind,_wait
         count   {count_waited}
@@ -183,7 +183,7 @@ macro_rules! fast_path_macros {
         fits    fast_irq_\kind
     .endm
 
-    // Makes a timer whose interrupt came while IRQs were masked be looked at when it is acknowledged.
+    // If a timer's interrupt came while IRQs were masked, makes EL2 check the timer at the acknowledgement.
     .macro look_again
         mrs     x0, spsr_el2
         tbz     w0, #{masked}, 6f
@@ -193,8 +193,8 @@ macro_rules! fast_path_macros {
     6:
     .endm
 
-    // Does the same for another list register and for the INTID that the guest deactivates. w0 is
-    // acknowledged.
+    // Like `list`, for another list register and for an INTID that the guest deactivates. w0 is
+    // the acknowledged interrupt.
     .macro other_slot kind
     fast_in_use\kind:
         ldr     x2, [sp, #256 + {straight}]
@@ -264,7 +264,7 @@ macro_rules! fast_path_macros {
         ldr     x2, [sp, #256 + {direct_if}]
         cmp     x0, x2
         b.ne    slow_sync
-        // An interrupt of the guest ends the WFI as long as it is routed to EL2.
+        // The guest's interrupts end the WFI only while they are routed to EL2.
     fast_halt_direct:
         count   {count_halted}
         step_over
@@ -304,12 +304,12 @@ macro_rules! fast_path_macros {
         b.ne    fast_abort
         count   {count_wfe}
         step_over
-        // Under an emulator with one thread, this gives the CPU that the guest waits for a turn.
+        // Under an emulator with one thread, this gives a turn to the CPU that the guest waits for.
         yield
         leave
 
-    // HVC. Rouse has no function that is not a fast call (bit 31; DEN0028F, 2.5): x0
-    // becomes NOT_SUPPORTED, and nothing else changes.
+    // HVC. All functions of Rouse are fast calls (bit 31; DEN0028F, 2.5): for any
+    // other function, x0 becomes NOT_SUPPORTED, and nothing else changes.
     fast_call:
         lsr     w2, w0, #26
         cmp     w2, #{class_hvc}

@@ -2,19 +2,19 @@
 //! The [fast paths](crate::exits::fast_paths) on a machine with a GICv2. `arch::gicv2` makes the entries of the
 //! vectors branch here.
 //!
-//! A guest's write of GICD_SGIR is a data abort. Its syndrome, the address and the value decide alike: SGIs from
-//! [`crate::cpu::gicv2::DOORBELL`] on and lists of targets that the register derives go to Rust. The value goes to
-//! the physical register, since a vCPU's interface has the number of its CPU's.
+//! A guest's write of GICD_SGIR is a data abort. The syndrome, the address and the value decide together: SGIs
+//! from [`crate::cpu::gicv2::DOORBELL`] on and target lists that the register derives go to Rust. The value
+//! goes to the physical register, since a vCPU's interface has the same number as its CPU's.
 //!
-//! A list register takes the value of GICC_IAR as it is read: GICH_LR has the INTID and the SGI's sender in the same
-//! bits (IHI 0048B, 4.4.4 and 5.3.8). No barrier is needed: the registers are Device-nGnRE, so one device gets
-//! its accesses in order (DDI 0487K.a, B2.8); the guest is interrupted whenever the list register is written.
+//! A list register takes the value of GICC_IAR unchanged: GICH_LR has the INTID and the SGI's sender in the same
+//! bits (IHI 0048B, 4.4.4 and 5.3.8). No barrier is needed: the registers are Device-nGnRE, so one device gets its
+//! accesses in order (DDI 0487K.a, B2.8); the guest is interrupted once the write of the list register arrives.
 
 use crate::machine::vm::DISTRIBUTOR;
 
-/// ESR_EL2 of a 32-bit store from w5, where `arch::insn::write_sgi` has the value, to an address without a
-/// translation of level 3: class, IL, ISV, SAS 2, SRT 5, WnR (DDI 0487K.a, D23.2.39). The last level has the table that
-/// maps the guest's CPU interface.
+/// ESR_EL2 of a 32-bit store from w5, where `arch::insn::write_sgi` has the value, to an address without a translation
+/// at level 3: class, IL, ISV, SAS 2, SRT 5, WnR (DDI 0487K.a, D23.2.39). The walk gets to level 3 because the table
+/// there maps the guest's CPU interface.
 pub const ESR_STORE_OF_W5: u64 = 0x9385_0047;
 /// HPFAR_EL2 of the distributor: bits 47:12 of the address in 43:4.
 pub const HPFAR_DISTRIBUTOR: u64 = DISTRIBUTOR.base >> 12 << 4;
@@ -100,7 +100,7 @@ macro_rules! fast_path_version2_macros {
         tbz     w5, #0, slow_irq_version2\kind
         add     x1, x1, x4, lsl #2              // its GICH_LR is at the offset of GICH_LR0
         b       value_version2\kind
-    // The guest deactivates it.
+    // The guest deactivates the interrupt.
     line_version2\kind:
         orr     w4, w4, #1 << 31
         bfi     w4, w0, #10, #10
@@ -115,7 +115,7 @@ macro_rules! fast_path_version2_macros {
         leave_version2
         count_listed \kind
         leave
-    // An SGI has a mark there: `gic::gich`.
+    // For Rust, an SGI is marked as such; see `gic::gich`.
     slow_irq_version2\kind:
         and     w4, w0, #0x3ff
         cmp     w4, #16

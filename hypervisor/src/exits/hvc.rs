@@ -28,8 +28,8 @@ const SMCCC_ARCH_FEATURES: u32 = 0x8000_0001;
 /// Function numbers of PSCI, 32-bit or 64-bit (DEN0022F.b, 5.1).
 const PSCI: core::ops::Range<u32> = 0..0x20;
 
-/// Serves the call whose function and arguments are in `frame`; `by` is the counter of the exit. A
-/// call that reads the counters does not change them.
+/// Serves the call whose function and arguments are in `frame`; `by` is the counter that counts
+/// this exit. A call that reads the counters does not change them.
 #[inline(always)]
 pub fn serve_call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;

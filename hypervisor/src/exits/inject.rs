@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Injects exceptions into the guest for actions that it is not allowed.
+//! Injects exceptions into the guest for actions that the guest is not allowed.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -54,8 +54,8 @@ fn read_guest_ram(ipa: u64) -> Option<u64> {
     })
 }
 
-/// Makes EL1 continue at its exception vector. If the instruction at that vector caused this exception, it would cause
-/// it for ever, and the guest would never reach its handler, so such a vCPU is stopped.
+/// Makes EL1 continue at its exception vector. If the instruction at that vector itself caused this exception, it
+/// would do so for ever, and the guest would never reach its handler, so such a vCPU is stopped.
 fn enter_vector(cpu: &PerCpu, syndrome: u64) {
     let (pc, spsr) = (ELR_EL2.get(), SPSR_EL2.get());
     let entry = inject::exception_entry(spsr, VBAR_EL1.get(), SCTLR_EL1.get());

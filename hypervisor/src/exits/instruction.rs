@@ -13,8 +13,8 @@ use arch::insn;
 
 use crate::machine::machine;
 
-/// Reads the instruction. Returns `None` if data accesses at its own level can't read it, if it is
-/// not in RAM or is AArch32, or if it accesses data in big-endian order, which is not emulated.
+/// Reads the instruction. Returns `None` if data accesses at the guest's level can't read it, if it
+/// is not in RAM or is AArch32, or if it accesses data in big-endian order, which is not emulated.
 pub fn fetch_instruction() -> Option<u32> {
     /// SPSR_EL2.M: AArch32, and the exception level.
     const AARCH32: u64 = 1 << 4;

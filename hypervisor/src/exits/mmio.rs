@@ -37,7 +37,7 @@ pub fn handle_exit<const VERSION2: bool>(cpu: &PerCpu, frame: &mut Frame, esr: E
     }
 }
 
-/// Emulates an access of a register that is in the fast frame to the distributor of a GICv3. Returns `false`, before
+/// Emulates an access between the distributor of a GICv3 and a register in the fast frame. Returns `false`, before
 /// it changes anything, if the abort is not such an access.
 #[inline(always)]
 pub fn access_distributor(cpu: &PerCpu, frame: &mut Frame, esr: Esr) -> bool {
@@ -69,8 +69,8 @@ pub fn access_distributor(cpu: &PerCpu, frame: &mut Frame, esr: Esr) -> bool {
     true
 }
 
-/// Makes the guest continue after the instruction of the access. A guest's EL0 may be in AArch32, where an
-/// instruction can have 16 bits (IL is 0).
+/// Makes the guest continue after the instruction that made the access. A guest's EL0 may be in AArch32,
+/// where an instruction can have 16 bits (IL is 0).
 #[inline(always)]
 fn skip_access(esr: Esr) {
     ELR_EL2.set(ELR_EL2.get() + 2 + (esr.0 & IL) / (IL / 2));
@@ -95,7 +95,7 @@ fn emulate_described<const VERSION2: bool>(
     Some(())
 }
 
-/// Emulates an access that only its instruction describes.
+/// Emulates an access that only its instruction describes, not the syndrome.
 #[cold]
 #[inline(never)]
 fn decode_access<const VERSION2: bool>(
@@ -200,7 +200,7 @@ fn has_device<const VERSION2: bool>(address: u64) -> bool {
 }
 
 /// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no device. The
-/// function is inlined in its two callers, so that the cold caller does not slow down the hot one.
+/// function is inlined into its two callers, so that the cold caller does not slow down the hot one.
 #[inline(always)]
 fn emulate_access<const VERSION2: bool>(
     cpu: &PerCpu,
@@ -234,7 +234,7 @@ fn emulate_access<const VERSION2: bool>(
     }
 }
 
-/// Whether `offset` is in GICx_ISPENDR to GICx_ICACTIVER (0x200 to 0x3ff): what they read as depends on the
+/// Whether `offset` is in GICx_ISPENDR to GICx_ICACTIVER (0x200 to 0x3ff): their values depend on the
 /// contents of list registers.
 const fn is_state(offset: u64) -> bool {
     offset & !0x1ff == 0x200

@@ -5,7 +5,7 @@
 //! vCPUs are pinned and have the affinity of their CPU, so the value that the guest wrote names the right physical
 //! CPUs, whatever its target list and IRM are. The handler therefore writes the same value to the physical register.
 //! The target takes the physical SGI ([`crate::interrupts::irq`]) and lists the virtual one; if the target is in direct
-//! mode, hardware delivers the SGI. The interrupt controller itself merges SGIs that are sent twice, exactly like it
+//! mode, hardware delivers the SGI. The interrupt controller itself merges SGIs that are sent twice, exactly as it
 //! would for a guest without a hypervisor.
 
 use abi::Counter;

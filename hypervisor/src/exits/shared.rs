@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles the most measured exit of a CPU that has a neighbour: a WFI of the vCPU that gives the CPU away until an
-//! interrupt comes, which is then listed. Every other exit takes the handlers of all CPUs.
+//! Handles the exit that is measured most on a CPU that has a neighbour: a WFI of the vCPU that gives the CPU away
+//! until an interrupt comes, which is then listed. Every other exit goes to the handlers that all CPUs use.
 //!
 //! [`crate::exits::fast_paths`] makes the same two decisions in assembly, for a CPU without a neighbour: whether a WFI
 //! only has to halt, and whether an interrupt only has to be listed. Both compare prepared values.
@@ -23,7 +23,7 @@ use crate::neighbour::turn;
 pub const NO_WFI: u64 = WAIT_BITS | !0 << 32;
 
 /// Handles a trapped WFI, if it only has to halt: gives the neighbour the CPU until an interrupt is pending, and lists
-/// that. Otherwise returns [`Next::Full`] and changes nothing.
+/// that interrupt. Otherwise returns [`Next::Full`] and changes nothing.
 pub extern "C" fn wait() -> Next {
     let cpu = PerCpu::this();
     // Nothing is listed, and EL2 neither polls nor leaves the interrupts to the guest.

@@ -3,7 +3,7 @@
 //!
 //! [`fast`] runs first, while x19 to x29 are still in their registers. This function handles the measured exits. For
 //! every other exit it returns [`Next::Full`], before it changes anything. SMCs and accesses to the distributor need no
-//! more registers either: the vectors without time stamps call [`serve_smc`] and [`access_distributor`] at once.
+//! more registers either: the vectors without time stamps call [`serve_smc`] and [`access_distributor`] directly.
 
 use aarch64_cpu::registers::{ESR_EL2, Readable};
 use abi::Counter;

@@ -24,7 +24,7 @@
 //! | `el2_vectors_neighbour` | the neighbour runs | the way back from the neighbour |
 //!
 //! The other fourteen entries are equal in all tables (`vectors_before`, `vectors_after`): EL2's own exceptions,
-//! SErrors, AArch32. An image for tests has four more tables, which do as little as possible (`crate::planted`).
+//! SErrors, AArch32. An image for tests has further tables, which do as little as possible (`crate::planted`).
 
 use core::mem::offset_of;
 
@@ -73,7 +73,7 @@ core::arch::global_asm!(
         b       exit_resume\kind
     .endm
 
-    // The neighbour's vector, after which `neighbour::switch` goes on.
+    // A vector for the neighbour's exceptions, after which `neighbour::switch` continues.
     .macro vector_neighbour reason
         .balign 128
         stp     x0, x1, [sp, #-16]!
@@ -81,7 +81,7 @@ core::arch::global_asm!(
         b       el2_from_neighbour
     .endm
 
-    // An SError after which execution may go on; the frame is complete for a report.
+    // An SError after which execution may go on; the frame is completed for a report.
     .macro vector_serror kind
         .balign 128
         save_caller
@@ -114,8 +114,8 @@ core::arch::global_asm!(
         own_failed \handler, \number
     .endm
 
-    // An exception of EL2's own that may come from an access to a register that firmware keeps: its
-    // class is then 0, unknown reason.
+    // An exception of EL2 itself. If it comes from an access to a register that firmware keeps, its
+    // class is 0, unknown reason.
     .macro vector_own_sync handler, number
         .balign 128
         msr     sp_el0, x0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles the trapped waits.
 //!
-//! For WFI and WFIT, the CPU idles here like it would have in the guest: until there is an interrupt for the guest, or
-//! until the deadline. WFE and WFET only hint that the guest is polling. If there is no other guest to run instead, the
+//! For WFI and WFIT, the CPU idles here as it would in the guest: until there is an interrupt for the guest, or until
+//! the deadline. WFE and WFET only hint that the guest is polling. If there is no other guest to run instead, the
 //! handler returns, which the architecture allows at any time.
 
 use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};

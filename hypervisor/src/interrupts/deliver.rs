@@ -80,7 +80,7 @@ pub fn give_interface(cpu: &PerCpu) -> Option<()> {
     if cpu.vcpu.switch.is_direct() {
         return Some(());
     }
-    // A GICv2's guest sends SGIs through GICD_SGIR, whose targets and doorbell are EL2's.
+    // With a GICv2, the guest sends SGIs through GICD_SGIR, whose targets and doorbell EL2 controls.
     if machine().platform.gic.version2.is_some() || vgic_cpu::has_active_priorities() {
         return None;
     }

@@ -23,7 +23,7 @@ const PPI: u32 = 16;
 const SPIS: Range<u32> = 32..1020;
 const EXTENDED_SPIS: Range<u32> = 4096..5120;
 /// Special INTIDs: there is no interrupt to acknowledge (IHI 0069H, 2.2.1). Greater INTIDs are
-/// interrupts again: extended PPIs and SPIs, LPIs.
+/// real interrupts again: extended PPIs and SPIs, LPIs.
 const SPECIAL: Range<u32> = 1020..1024;
 const EXTENDED_PPIS: Range<u32> = 1056..1120;
 
@@ -64,7 +64,7 @@ pub extern "C" fn acknowledged(intid: u32) {
     }
 }
 
-/// Counts an exit, even if its interrupt had been withdrawn before the acknowledge.
+/// Counts an exit, even if its interrupt was withdrawn before it was acknowledged.
 #[inline(always)]
 fn count_exit<C: Came>(cpu: &PerCpu, cause: Counter) {
     if C::AN_EXIT {
@@ -93,10 +93,10 @@ pub fn take_all(cpu: &PerCpu) {
 
 /// Handles the active interrupt `intid`; returns whether it was an interrupt at all.
 ///
-/// No barrier follows the acknowledge: the handling reads only this CPU's memory, except for the pending word,
-/// which is emptied by an atomic exchange. The exchange does not store before the acknowledge has returned, and
-/// the other CPU set its bits before it rang the doorbell ([`kick::send_requests`]), so the exchange finds
-/// them.
+/// No barrier follows the acknowledgement: the handling reads only this CPU's memory, except for the pending
+/// word, which is emptied by an atomic exchange. The exchange does not store before the acknowledgement has
+/// returned, and the other CPU set its bits before it rang the doorbell ([`kick::send_requests`]), so the
+/// exchange finds them.
 #[inline(always)]
 fn handle_interrupt<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     if intid < PPI {
@@ -163,19 +163,19 @@ fn take_maintenance<C: Came>(cpu: &PerCpu, intid: u32) {
 #[inline(never)]
 fn take_rare(cpu: &PerCpu, intid: u32) {
     let sgi = Sgi::acknowledged(intid);
-    // With later versions, these INTIDs are LPIs.
+    // On later versions of the GIC, these INTIDs are LPIs.
     if let Some(sgi) = sgi.filter(|_| machine().platform.gic.version2.is_some()) {
         gic_cpu::deactivate(intid);
         version2::take_sgi(cpu, sgi);
     } else {
-        // If nobody lowers its level, it would interrupt again at once.
+        // If nothing lowers its level, the interrupt would come again at once.
         disable_unserved(cpu, intid);
         gic_cpu::deactivate(intid);
     }
 }
 
-/// Disables an interrupt that no code here serves, if it can be disabled, which is true of SPIs and
-/// PPIs. An LPI is an edge and does not come again by itself, and a reserved number has no register.
+/// Disables an interrupt that no code here serves, if it can be disabled, which is true of SPIs and PPIs.
+/// An LPI is edge-triggered and does not come again by itself, and a reserved number has no register.
 fn disable_unserved(cpu: &PerCpu, intid: u32) {
     if intid < SPIS.start || EXTENDED_PPIS.contains(&intid) {
         cpu.redistributor().disable(intid);

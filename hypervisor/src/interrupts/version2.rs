@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest's GICv2: its SGIs, and its accesses to the distributor and, while that is closed
-//! ([`crate::cpu::gicv2`]), to the CPU interface. `exits::fast_paths_version2` has the common cases.
+//! A guest's GICv2: its SGIs, and its accesses to the distributor, and to the CPU interface while
+//! that is closed ([`crate::cpu::gicv2`]). `exits::fast_paths_version2` has the common cases.
 //!
-//! A vCPU's interface has the number of its CPU's, so the value of a GICD_SGIR names the right CPUs, and the
-//! sender that a CPU acknowledges is the virtual one's.
+//! A vCPU's interface has the same number as its CPU's, so the value that the guest writes to GICD_SGIR names
+//! the right CPUs, and the sender that a CPU reads at the acknowledgement has the sending vCPU's number.
 
 use abi::Counter;
 use gic::gich::Sgi;

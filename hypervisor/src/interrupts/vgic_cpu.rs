@@ -218,8 +218,8 @@ pub fn inject_interrupt(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
     }
 }
 
-/// Lists the acknowledged interrupt `intid` if its value for list register 0, which must be empty, is prepared; returns
-/// whether it did, and has then ended the physical interrupt. A return to the guest must follow.
+/// Lists the acknowledged interrupt `intid` in list register 0, which must be empty, if the value for it is prepared,
+/// and ends the physical interrupt; returns whether it did so. A return to the guest must follow.
 #[inline(always)]
 pub fn list_expected(cpu: &PerCpu, intid: u32) -> bool {
     let Some(value) = on_vgic(cpu, |delivery| delivery.list.first_arrival(intid)) else {
@@ -336,7 +336,7 @@ pub fn audit_lists(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
     on_vgic(cpu, |delivery| delivery.audit(quiet, direct))
 }
 
-/// Returns the private interrupts that are physically active although the guest does not have them.
+/// Returns the private interrupts that are physically active although the guest has them neither pending nor active.
 pub fn stray_active(cpu: &PerCpu) -> u32 {
     if cpu.vcpu.switch.is_direct() {
         return 0;

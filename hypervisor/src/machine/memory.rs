@@ -94,7 +94,7 @@ impl<'p> HypervisorMap<'p> {
             .unwrap_or_else(|error| panic!("EL2 map of {region:x?}: {error}"));
     }
 
-    /// Writes the register values that put the map into force to `regime`.
+    /// Writes to `regime` the register values that put the map into force.
     pub fn fill_regime(&self, regime: &Regime) {
         // T0SZ 16 (48 bits), write-back inner-shareable walks, 4 KiB granule,
         // RES1 bits 31 and 23, PS as the PE has it (DDI 0487K.a, D23.2.161).
@@ -118,10 +118,10 @@ pub fn pa_space_end() -> u64 {
     1 << PHYSICAL_BITS[pa_range_field() as usize]
 }
 
-/// Bits of a physical address, by the encoding of PARange and PS.
+/// Number of bits of a physical address, indexed by the encoding of PARange and PS.
 const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
-/// Maximum number of bits of an intermediate physical address, which is what tables from level 1
-/// cover. VTCR_EL2 must not select more bits than the PE's physical addresses have.
+/// Maximum number of bits of an intermediate physical address, as many as tables that begin at
+/// level 1 cover. VTCR_EL2 must not select more bits than the PE's physical addresses have.
 const IPA_BITS: u64 = 39;
 
 /// VMID of the measured guest.
@@ -170,8 +170,8 @@ impl<'p> GuestMap<'p> {
     }
 
     /// Copies the table of the first level to the page at `place`, and returns VTTBR_EL2 of guest `vmid`
-    /// for the copy. The two maps differ in what is mapped from here on in blocks of that level that
-    /// are empty now.
+    /// for the copy. From here on, a mapping in a block of that level goes into the original only, if
+    /// the block is empty now.
     pub fn copy_root(&self, place: u64, vmid: u64) -> u64 {
         let entries = table_at(self.root.to_physical().0 as u64);
         for (entry, copy) in entries.iter().zip(table_at(place)) {
@@ -253,7 +253,7 @@ fn table_at(address: u64) -> &'static [AtomicU64; 512] {
 }
 
 /// Calls `see` with the address, size and descriptor of every block and page below the table at
-/// `root`. The table's level is `level`, and its addresses begin at `start`.
+/// `root`. The table's level is `level`, and the addresses that it translates begin at `start`.
 fn visit_leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
     let size = 1u64 << (39 - 9 * level);
     for (n, entry) in table_at(root).iter().enumerate() {
@@ -273,9 +273,9 @@ pub fn unmap_guest(vttbr: u64) {
         entry.store(0, Relaxed);
     }
     insn::dsb_ish();
-    // On some cores, the first DSB may complete before accesses through an old translation are
-    // complete; repeating the sequence is the workaround (errata 2441007 of Cortex-A55, 4118414 of
-    // A76, V2 and V3).
+    // On some cores, the first DSB may complete before accesses through an old translation do;
+    // repeating the sequence is the workaround (errata 2441007 of Cortex-A55, 4118414 of A76, V2
+    // and V3).
     for _ in 0..2 {
         insn::tlbi_alle1is();
         insn::dsb_ish();

@@ -54,8 +54,8 @@ pub fn output_source() -> Source {
 }
 
 fn payload_header() -> &'static PayloadHeader {
-    // SAFETY: the header follows the image in the same file. Without a payload, the RAM there has any contents, and the
-    // magic number shows this.
+    // SAFETY: the header follows the image in the same file. Without a payload, the RAM there may hold anything, and
+    // the magic number shows this.
     unsafe { &*(layout::payload() as *const PayloadHeader) }
 }
 

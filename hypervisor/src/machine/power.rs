@@ -46,9 +46,9 @@ pub fn has_ended() -> bool {
 
 /// Ends the machine with PSCI SYSTEM_OFF, or with [`console::END`] where there is no PSCI.
 ///
-/// The call must not return (DEN0022F.b, 5.1.9). If it does, its status is the machine's last line,
-/// and this CPU halts. A reset instead would make firmware start the same image again, and the run
-/// would never end.
+/// The call must not return (DEN0022F.b, 5.1.9). If it does, its status is printed as the machine's
+/// last line, and this CPU halts. A reset instead would make firmware start the same image again,
+/// and the run would never end.
 pub fn turn_machine_off() -> ! {
     end_by_psci(SYSTEM_OFF)
 }

@@ -6,11 +6,11 @@
 //! |---|---|
 //! | `0x0800_0000` | distributor, emulated |
 //! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU, for up to 123 vCPUs |
-//! | `0x0801_0000` | the CPU interface of a GICv2: GICV of the CPU |
+//! | `0x0801_0000` | the CPU interface of a GICv2: the CPU's GICV |
 //! | `0x0900_0000` | PL011, emulated, output only |
 //! | `0x0901_0000` | EL2's counters and knobs for programs of the guest |
 //! | `0x1000_0000` | redistributors, if there are more than 123 vCPUs |
-//! | `0x4000_0000` | RAM: device tree, then the image, after 2 MiB and its `text_offset` unless its header has it nearer ([`Image::placed`]) |
+//! | `0x4000_0000` | RAM: device tree, then the image at 2 MiB + `text_offset`, or nearer ([`Image::placed`]) |
 //!
 //! The addresses are those of QEMU's `virt` machine, so that the same guest image boots with and
 //! without a hypervisor.
@@ -57,7 +57,7 @@ pub const UART: Region = Region {
     base: 0x0900_0000,
     size: 0x1000,
 };
-/// Registers of [`abi::exits`], in a page of the largest granule that a guest can have.
+/// Registers of [`abi::exits`], in a page of the largest size that a guest can have.
 pub const EXITS: Region = Region {
     base: 0x0901_0000,
     size: 0x1_0000,
@@ -134,14 +134,14 @@ impl Vm {
     }
 }
 
-/// Offsets in the guest's RAM of the parts that are there when the guest starts, in bytes.
+/// Byte offsets, in the guest's RAM, of its contents when the guest starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     /// The guest's image.
     pub image: u64,
     /// The guest's device tree, of [`TREE_SIZE`] bytes.
     pub tree: u64,
-    /// The end of what is loaded at the start of the RAM: the image's file and the tree.
+    /// The end of the contents that begin at the start of the RAM: the image's file and the tree.
     pub loaded: u64,
     /// The guest's initial RAM disk, which ends where the RAM does; the end of the RAM if there is no disk.
     pub initrd: u64,
@@ -247,7 +247,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         });
         write_tree(vm, machine, arguments, initrd, tree);
     }
-    // The guest starts with its caches off, and no CPU may hold instructions that it fetched from there before.
+    // The guest starts with its caches off, and no CPU may hold instructions that it fetched from this RAM earlier.
     let used = [
         (0, places.loaded),
         (places.initrd, ram.size - places.initrd),
@@ -263,7 +263,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     }
 }
 
-/// Creates the distributor of `cpus` vCPUs, of the version of the machine's GIC.
+/// Creates the distributor for `cpus` vCPUs, in the version of the machine's GIC.
 fn new_distributor(machine: &Machine, cpus: usize) -> Distributor {
     let mut distributor = Distributor::new(cpus);
     if machine.platform.gic.version2.is_some() {

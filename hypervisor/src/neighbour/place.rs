@@ -34,7 +34,7 @@ const VMID: u64 = 2;
 /// neighbour takes, wherever its memory begins.
 const TABLES: u64 = 2 + (BUFFER + abi::neighbour::MAX_KIB as u64 * 1024).div_ceil(512 * PAGE) + 1;
 
-/// Returns how many bytes of memory a neighbour needs that works through `kib` KiB.
+/// Returns the bytes of memory that a neighbour needs to work through `kib` KiB.
 const fn memory_size(kib: u32) -> u64 {
     BUFFER + (kib as u64) * 1024
 }

@@ -54,7 +54,7 @@ el2_program_work:
     .global el2_program_work_end
 el2_program_work_end:
 
-    // x2, x3: begin and end of its memory. Each line contains its own address.
+    // x2, x3: start and end of its memory. Each line contains its own address.
     .global el2_program_cache
 el2_program_cache:
     mov     x4, x2
@@ -103,7 +103,7 @@ pub const DONE: u64 = COUNTS;
 /// Address of the word that counts unexpected changes.
 pub const DAMAGED: u64 = COUNTS + 8;
 
-/// SCTLR_EL1 at the begin: the RES1 bits. Stage 1 is off.
+/// SCTLR_EL1 at the start: the RES1 bits. Stage 1 is off.
 const SCTLR: u64 = 0x30d0_0800;
 /// Descriptor of a block: valid, index 0, EL1 only, inner shareable, accessed.
 const BLOCK: u64 = 1 | 3 << 8 | 1 << 10;
@@ -159,8 +159,8 @@ pub fn begin_program(tenant: &Tenant, does: Neighbour) -> Option<()> {
     Some(())
 }
 
-/// Returns the registers with which a neighbour begins whose map is `map`. The vCPU's CPTR_EL2 and MDCR_EL2, which never
-/// change, must be in the CPU.
+/// Returns the registers with which a neighbour with the map `map` begins. CPTR_EL2 and MDCR_EL2 must hold the vCPU's
+/// values, which never change.
 fn first_registers(map: u64) -> Registers {
     Registers {
         untrapped: Untrapped::zero(),
@@ -184,7 +184,7 @@ fn first_registers(map: u64) -> Registers {
     }
 }
 
-/// Returns those of the registers in [`more`] that this CPU has.
+/// Returns the registers in [`more`] that this CPU has.
 fn registers_of_cpu() -> u64 {
     [
         (more::PMU, world::has_pmu()),

@@ -9,7 +9,7 @@
 //! - The neighbour's accesses trap before they read or write a register (HCR_EL2.TVM, TRVM, TID2), and this module
 //!   serves them from memory. CPACR_EL1 traps too (CPTR_EL2.TCPAC), so that a switch need not save it.
 //!
-//! A write of 1 to SCTLR_EL1.M ends this: from there on, until another program begins, each turn exchanges these
+//! A write of 1 to SCTLR_EL1.M ends this: from then on, until another program begins, each turn exchanges these
 //! registers, and none of them traps.
 //!
 //! SCTLR_EL1.M and HCR_EL2.DC may be cached in a TLB (SCTLR_EL1, field M; HCR_EL2, field DC), so within a VMID a change
@@ -95,7 +95,7 @@ fn read(worlds: &Worlds, encoding: u32) -> Option<u64> {
         name::AMAIR => stage1.amair,
         name::CONTEXTIDR => stage1.contextidr,
         name::CSSELR => stage1.csselr,
-        // These are the neighbour's own in the CPU.
+        // The CPU holds the neighbour's own values of these.
         name::ESR => ESR_EL1.get(),
         name::FAR => FAR_EL1.get(),
         name::AFSR0 => AFSR0_EL1.get(),
@@ -162,8 +162,8 @@ fn turn_on(worlds: &mut Worlds) {
     worlds.own_stage1.load();
     worlds.own.changing.hcr = HCR_NEIGHBOUR;
     HCR_EL2.set(HCR_NEIGHBOUR);
-    // VTTBR_EL2 has the neighbour's VMID, whose entries of the time without stage 1 have to go, all of them: they
-    // combine both stages.
+    // VTTBR_EL2 has the neighbour's VMID. All TLB entries of that VMID from the time without stage 1 have to go,
+    // because they combine both stages.
     insn::isb();
     insn::tlbi_vmalls12e1();
     insn::dsb_nsh();

@@ -2,10 +2,10 @@
 //! Switches to the neighbour and back in one call: [`run_neighbour`] returns when the neighbour
 //! takes an exception to EL2.
 //!
-//! The caller of that function changes the registers of EL2 and EL1. This module switches the general registers,
-//! which only assembly can change: it loads the neighbour's registers from its [`General`], where the vectors for a
-//! running neighbour store them again. Of the caller's registers, the assembly keeps those that inline assembly must not
-//! change; the caller keeps the others, each once.
+//! The caller of that function changes the registers of EL2 and EL1. This module switches the general registers, which
+//! only assembly can change: it loads the neighbour's registers from its [`General`], where the vectors for a running
+//! neighbour store them again. Of the caller's registers, the assembly saves only those that inline assembly must not
+//! change. The caller saves the others, so each is saved once.
 
 use core::mem::offset_of;
 
@@ -22,7 +22,7 @@ pub enum Back {
 }
 
 unsafe extern "C" {
-    /// Runs the neighbour whose [`General`] is in x0. Keeps only x19, x29, x30 and SP.
+    /// Runs the neighbour whose [`General`] is in x0. Preserves only x19, x29, x30 and SP.
     fn el2_to_neighbour();
 }
 
@@ -110,7 +110,7 @@ pub unsafe fn run_neighbour(general: *mut General) -> Back {
     let back: u64;
     // SAFETY: the caller promises that what runs until the next exception is the neighbour. `el2_to_neighbour` returns
     // with this stack pointer, x19 and x29; every other general register is an output here. No compiled code of this
-    // image uses the registers of floating point.
+    // image uses the floating-point registers.
     unsafe {
         core::arch::asm!(
             "bl {run}",

@@ -44,12 +44,12 @@ const UNMASKED: u64 = 0b011;
 
 /// Priority of EL2's timer where there are slices, above that of all other interrupts
 /// (`interrupts::vgic_cpu::prepare_cpu`), and the mask that lets only the timer through, by `vgic_cpu::pmr_value`. The
-/// values use only the five bits of every interface (IHI 0069H, 4.8.1).
+/// values use only the five bits that every interface has (IHI 0069H, 4.8.1).
 const TIMER_PRIORITY: u8 = 0x40;
 const ONLY_TIMER: u8 = 0x60;
 
-/// Handles the exit on an interrupt of a CPU that has a neighbour, after which the slice may be
-/// over.
+/// Handles an exit on an interrupt, on a CPU that has a neighbour, and then checks
+/// whether the slice is over.
 pub extern "C" fn interrupt() {
     let cpu = PerCpu::this();
     irq::handle_exit::<SharedCpu>(cpu);
@@ -76,8 +76,8 @@ fn is_slice_over(cpu: &PerCpu) -> bool {
     cpu.slice_end.load(Relaxed) <= CNTPCT_EL0.get()
 }
 
-/// Gives the neighbour the CPU while the vCPU waits for an interrupt, or until `deadline` in ticks
-/// of the physical count.
+/// Gives the neighbour the CPU while the vCPU waits for an interrupt, at most until `deadline` in
+/// ticks of the physical count.
 pub fn run_while_waiting(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
     match Next::of_this_vcpu() {
         Next::Pending => {}
@@ -114,8 +114,8 @@ impl Next {
     }
 }
 
-/// Gives the neighbour the CPU because the vCPU waits, until any interrupt is pending, if neither the vCPU's virtual timer
-/// nor a slice ends the turn earlier; otherwise returns false and changes nothing. The vCPU then continues at `pc`.
+/// Gives the neighbour the CPU until any interrupt is pending, because the vCPU waits. If the vCPU's virtual timer or a
+/// slice would end the turn earlier, returns false and changes nothing. After the turn, the vCPU continues at `pc`.
 #[inline(always)]
 pub fn give_untimed(tenant: &Tenant, pc: impl FnOnce() -> u64) -> bool {
     let interrupts = ISR_EL1.get() & IRQ_PENDING != 0 || CNTV_CTL_EL0.get() & UNMASKED == ENABLED;
@@ -186,7 +186,7 @@ fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
 }
 
-/// Sets what the neighbour on `cpu`, the running CPU, works at. Returns `None` if no memory was set aside for a
+/// Sets the work of the neighbour on `cpu`, the running CPU. Returns `None` if no memory was set aside for a
 /// neighbour, or the vCPU owns its interrupts.
 pub fn set_work(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
@@ -244,7 +244,7 @@ fn review_slice(cpu: &PerCpu, tenant: &Tenant) {
     }
 }
 
-/// Makes the first slice shorter by a different part on each CPU: on a real host, the slices of
+/// Makes the first slice shorter by a different fraction on each CPU: on a real host, the slices of
 /// different CPUs are independent, but here vCPUs that are set up together would also be stopped
 /// together. The fractional parts of multiples of the golden ratio stay apart, however many multiples
 /// there are (D. E. Knuth, The Art of Computer Programming, volume 3, 6.4, multiplicative hashing).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives the neighbour a turn, and keeps the vCPU's whole state for the time after it.
+//! Gives the neighbour a turn, and preserves the vCPU's whole state during the turn.
 //!
 //! | what | how |
 //! |---|---|
@@ -39,7 +39,7 @@ const COUNTING: u64 = 1;
 // may execute it speculatively, so on these cores, these measures alone do not isolate a neighbour.
 
 impl Worlds {
-    /// Saves the vCPU's registers, which continues at `pc`, and loads the neighbour's.
+    /// Saves the registers of the vCPU, which will continue at `pc`, and loads the neighbour's.
     #[inline(always)]
     fn leave_vcpu(&mut self, pc: u64) {
         let more = self.more;

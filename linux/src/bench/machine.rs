@@ -12,7 +12,7 @@ use crate::clock;
 /// The kernel's file with MIDR_EL1 of the first CPU.
 const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
-/// The name of the interrupt controller in a tree of Rouse.
+/// The name of the interrupt controller in Rouse's device tree.
 const CONTROLLER: &str = "/sys/firmware/devicetree/base/interrupt-controller/compatible";
 
 impl Bench {

@@ -7,7 +7,7 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
-/// Ends and reaps all children. Returns whether a child still ran.
+/// Ends and reaps all children. Returns whether any child was still running.
 ///
 /// # Errors
 /// The kernel does not let this process wait for its children.
@@ -30,7 +30,7 @@ pub fn end_all() -> io::Result<bool> {
     }
 }
 
-/// Returns the children of this process, which it finds by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
+/// Returns the children of this process, found by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
 fn own_children() -> io::Result<Vec<Pid>> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();

@@ -12,7 +12,7 @@ const FOLDER: &str = "/rouse-output";
 const MOST: u64 = 4 << 20;
 const SIZE: &std::ffi::CStr = c"size=4m";
 
-/// Mounts the file system, if the kernel has it. Without this file system, the output has no limit.
+/// Mounts the file system, if the kernel supports it. Without this file system, the output has no limit.
 pub fn mount() {
     if fs::create_dir_all(FOLDER).is_ok() {
         let _ = rustix::mount::mount("tmpfs", FOLDER, "tmpfs", MountFlags::empty(), SIZE);
@@ -52,7 +52,7 @@ impl OutputFile {
         Ok(Self { read, place })
     }
 
-    /// Opens the file for a program. Each write of the program appends, by whichever name the program opens the file.
+    /// Opens the file for a program. Each write appends to the file, whatever name the program opens it by.
     ///
     /// # Errors
     /// The file can't be opened.

@@ -44,7 +44,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
         })
     }
 
-    /// Runs until the soak's seconds are over.
+    /// Runs until the soak's time is up.
     pub fn run(mut self) -> io::Result<()> {
         let end = self.begun + self.seconds * SECOND;
         while now_ns() < end {

@@ -52,7 +52,7 @@ impl OperationCounts {
         Ok(())
     }
 
-    /// Writes the counts, and how many of the `seconds` are over.
+    /// Writes the counts, and how many of the `seconds` have passed.
     pub fn tell_progress<W: Write>(
         &self,
         output: &mut Output<W>,

@@ -21,12 +21,12 @@ const LOOK_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub struct Threads {
     homes: Mutex<Vec<(Pid, usize)>>,
-    /// Number of threads that still run, except threads that never end.
+    /// Number of threads that are still running, not counting those that never end.
     left: AtomicUsize,
 }
 
 impl Threads {
-    /// Starts a thread on `cpu`. `ends` tells whether it ends when the soak is over.
+    /// Starts a thread on `cpu`. `ends` states whether the thread ends when the soak is over.
     pub fn start(
         &'static self,
         soak: &'static Soak,
@@ -54,7 +54,7 @@ impl Threads {
         of.try_for_each(|(thread, _)| cpus::pin_other(*thread, cpu))
     }
 
-    /// Waits until all threads have ended, except threads that never end.
+    /// Waits until all threads have ended, except those that never end.
     pub fn await_end(&self, soak: &Soak) -> io::Result<()> {
         let waits = || {
             while self.left.load(Acquire) > 0 {

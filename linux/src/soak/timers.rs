@@ -18,7 +18,7 @@ const MS: u64 = 1_000_000;
 /// Waits for timers until the soak is over, as a thread of the `index`th CPU.
 pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     while !soak.is_over() {
-        // The gaps are short, so that a CPU does not idle deeply, or long.
+        // A gap is either short, so that a CPU does not idle deeply, or long.
         let gap = match random.u64(0..=3) {
             0 => random.u64(1000..=MS),
             _ => random.u64(MS..=500 * MS),

@@ -40,7 +40,7 @@ struct Letters {
     asked_by: Vec<AtomicU32>,
     /// A number that changes with each new request through a futex.
     bell: AtomicU32,
-    /// The token of the latest request through a futex that was answered.
+    /// The token of the latest answered request through a futex.
     answer: AtomicU32,
 }
 

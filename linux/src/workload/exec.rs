@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs an unchanged program. A sample is a run of the program from its first instruction to its end, without the time
-//! for its loading.
+//! Runs an unchanged program. A sample is a run of the program from its first instruction to its end, excluding the
+//! time to load it.
 
 use std::io;
 
@@ -69,7 +69,7 @@ pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
 struct Run {
     ticks: u64,
     ending: Ending,
-    /// Whether the program left processes that still ran.
+    /// Whether the program left processes that were still running.
     left: bool,
 }
 

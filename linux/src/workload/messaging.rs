@@ -22,7 +22,7 @@ use round::Round;
 const WARM_UP: u32 = 4;
 /// Number of senders in a group, and also of receivers.
 const THREADS: usize = 4;
-/// CPUs per group, and the maximum number of groups, since a process may open 1024 files.
+/// CPUs per group, and the maximum number of groups, since a process may have no more than 1024 open files.
 const CPUS: usize = 2;
 const MOST_GROUPS: usize = 64;
 

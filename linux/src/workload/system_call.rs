@@ -3,7 +3,7 @@
 
 use std::arch::asm;
 
-/// Makes a system call of at most three arguments. The call is a part of samples, so this function sets no other
+/// Makes a system call with at most three arguments. The call is part of the samples, so this function sets no other
 /// registers.
 ///
 /// # Safety
@@ -27,7 +27,7 @@ pub unsafe fn system_call(number: u64, arguments: [u64; 3]) -> i64 {
     result
 }
 
-/// Makes a system call of five arguments.
+/// Makes a system call with five arguments.
 ///
 /// # Safety
 /// The caller fulfils the conditions of the system call itself.

@@ -12,7 +12,7 @@ use vm_memory::mmap::MmapRegionBuilder;
 use super::Obstacle;
 use crate::options::Breach;
 
-/// Makes the call. If this program survives the call, the filter does not work, and the obstacle says so.
+/// Makes the call. If this program survives the call, the filter does not work, and the returned obstacle says so.
 pub fn make_call(breach: Breach) -> Obstacle {
     let executable = libc::PROT_READ | libc::PROT_EXEC;
     // The result does not matter, since the call must not complete.

@@ -56,7 +56,7 @@ impl Bus {
         }
     }
 
-    /// Serves a read of the guest.
+    /// Serves a read by the guest.
     pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
         let register = register_number(address)?;
         data.fill(0);
@@ -66,7 +66,7 @@ impl Bus {
         Ok(())
     }
 
-    /// Serves a write of the guest.
+    /// Serves a write by the guest.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
         let register = register_number(address)?;
         let first = data.first().copied().unwrap_or_default();

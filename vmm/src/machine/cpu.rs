@@ -53,7 +53,7 @@ pub fn exit_signal() -> i32 {
     SIGRTMIN()
 }
 
-/// Installs a handler for [`exit_signal`], which does nothing.
+/// Installs a handler that does nothing for [`exit_signal`].
 pub fn install_handler() -> Result<(), errno::Error> {
     extern "C" fn nothing(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_void) {}
     register_signal_handler(exit_signal(), nothing)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits the system calls of this program while the guest runs.
 //!
-//! The program often runs as root. A guest that took it over through an emulated device could only enter vCPUs, read
-//! their registers, raise an interrupt line, write to open files, and exit. The guest could not open a file or a
-//! socket, start a program or map executable memory.
+//! The program often runs as root. A guest that took the program over through an emulated device could only enter
+//! vCPUs, read their registers, raise an interrupt line, write to open files, and exit. The guest could not open a file
+//! or a socket, start a program or map executable memory.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -38,10 +38,10 @@ const ANY: [i64; 21] = [
     libc::SYS_exit_group,
 ];
 
-/// Allowed ioctls: KVM_RUN, KVM_GET_ONE_REG, KVM_IRQ_LINE, KVM_ENABLE_CAP, and the one of tcdrain.
+/// Allowed ioctls: KVM_RUN, KVM_GET_ONE_REG, KVM_IRQ_LINE, KVM_ENABLE_CAP, and the ioctl that tcdrain issues.
 const IOCTLS: [u64; 5] = [0xae80, 0x4010_aeab, 0x4008_ae61, 0x4068_aea3, 0x5409];
 
-/// Applies the filter to every thread of this program. From then on, any other call ends the program by SIGSYS.
+/// Applies the filter to every thread of this program. From then on, any other call ends the program with SIGSYS.
 pub fn install() -> Result<(), Obstacle> {
     program()
         .map_err(|error| error.to_string())

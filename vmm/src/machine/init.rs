@@ -19,7 +19,7 @@ use crate::archive;
 /// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
 
-/// Time for the kernel of a simulated host to finish its boot.
+/// Time for the kernel of a simulated host to finish booting.
 const SETTLES: Duration = Duration::from_millis(200);
 /// Time that a simulator needs to show the records (boards/gem5/machine.py: `PART`).
 const SHOWS: Duration = Duration::from_millis(2);
@@ -30,9 +30,9 @@ pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
-/// Runs each guest in its own process, and prints how it ended in words that the reader of the console parses. Then
-/// turns off or resets the machine, as the last guest did with its own machine. A simulated machine has no firmware for
-/// that, so the simulator ends.
+/// Runs each guest in its own process, and prints how the guest ended in words that the reader of the console parses.
+/// Then turns off or resets the machine, as the last guest did with its own machine. A simulated machine has no
+/// firmware for that, so the simulator ends.
 pub fn run() -> ! {
     let restart = run_guests().unwrap_or_else(|error| {
         println!("rouse: refused: the host of the guest: {error}");

@@ -206,7 +206,7 @@ fn create_vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> 
     })
 }
 
-/// Sets the registers with which the first vCPU starts.
+/// Sets the first vCPU's registers to their values at the start.
 fn set_start_registers(cpu: &VcpuFd, loaded: Loaded) -> Result<(), errno::Error> {
     registers::set(cpu, registers::PSTATE, START)?;
     registers::set(cpu, registers::x_number(0), loaded.tree)?;

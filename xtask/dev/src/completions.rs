@@ -10,8 +10,8 @@ use clap_complete::Shell;
 use crate::cli::DevCli;
 use shell::terminal;
 
-/// The name of the completed command. `cargo xtask` has two words. Cargo's own rules complete the first. The rules
-/// are therefore for a shell function with this name, which is distinct from `cargo xtask`.
+/// The name of the completed command. `cargo xtask` has two words, and Cargo's own rules complete the first one. So the
+/// rules are for a shell function with this name, which is distinct from `cargo xtask`.
 const NAME: &str = "xtask";
 
 /// Script that makes bash complete lists and words with colons by the rules for single words.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests completion in a shell itself, with the rules that `dev completions` prints.
+//! Tests completion in a real shell, with the rules that `dev completions` prints.
 
 use std::fs;
 use std::path::Path;

@@ -84,7 +84,7 @@ fn with(mut all: Value, places: &[String], text: &str, file: PathBuf) -> PathBuf
     file
 }
 
-/// Returns the places that may have any text, and the places that may not.
+/// Returns the places that accept any text, and the places that do not.
 fn places() -> &'static (Vec<String>, Vec<String>) {
     static PLACES: OnceLock<(Vec<String>, Vec<String>)> = OnceLock::new();
     PLACES.get_or_init(|| {
@@ -102,7 +102,7 @@ fn places() -> &'static (Vec<String>, Vec<String>) {
     })
 }
 
-/// Writes results that have `text` at every place that may have any text.
+/// Writes results that have `text` at every place that accepts any text.
 fn results(parent: &Path, text: &str) -> PathBuf {
     with(full(), &places().0, text, parent.join("all.json"))
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that a command ends with status 2 if there is no emulator to try it, and that it names the missing tool and
-//! the remedy.
+//! Tests that a command ends with status 2 if the emulator that it needs is missing, and that it names the missing tool
+//! and the remedy.
 
 use std::process::{Command, Stdio};
 
-/// A program that is not an emulator.
+/// A path at which there is no emulator.
 const NAMED: &str = "/nonexistent/qemu";
 
 #[test]

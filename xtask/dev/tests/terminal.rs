@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests output on a terminal: tables fit the terminal, and have colours unless `NO_COLOR` is set. In a pipe, there is
-//! neither.
+//! Tests output on a terminal: tables fit the terminal, and have colours unless `NO_COLOR` is set. Output to a pipe has
+//! no colours and is not fitted to a width.
 
 #![cfg(target_os = "linux")]
 
@@ -54,7 +54,7 @@ fn shown(mut command: Command, columns: u16) -> String {
     // After this, only the child has a descriptor of the terminal.
     drop(command);
     let mut bytes = Vec::new();
-    // On Linux, the end of the output is an error, EIO (pty(7)).
+    // On Linux, the end of the output is reported as an error, EIO (pty(7)).
     let _ = File::from(master).read_to_end(&mut bytes);
     assert!(child.wait().unwrap().success());
     String::from_utf8(bytes).unwrap().replace("\r\n", "\n")

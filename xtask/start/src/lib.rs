@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 const EVERYDAY: &str = "xtask";
 /// The program with all verbs.
 const DEV: &str = "xtask-dev";
-/// Verbs that only [`DEV`] contains: experiments, explanations, the laboratory of governors, tests, and verbs that publish.
+/// Verbs that only [`DEV`] contains: experiments, explanations, the governor laboratory, tests, and verbs that publish.
 pub const OF_DEV: [&str; 5] = ["experiment", "explain", "governors", "test", "dev"];
 
 /// The environment variable that passes the workspace's path to the program.

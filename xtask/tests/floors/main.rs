@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks that the modules of an image lie on floors, in the order that `docs/architecture.md` shows. A module may use
-//! its own floor and lower ones. This test fails if a module uses a higher floor, if a circle of modules that use each
-//! other is larger than allowed, or if the picture differs from the files.
+//! its own floor and lower ones. This test fails if a module uses a higher floor, if more modules than allowed form a
+//! circle in which they use each other, or if the picture differs from the files.
 
 mod picture;
 mod reader;
@@ -38,18 +38,18 @@ const HOUSES: [House; 3] = [
 /// limit.
 const CIRCLE: usize = 8;
 
-/// Maximum number of lines below `src` of a crate.
+/// Maximum number of lines in the folder `src` of a crate.
 const LINES: usize = 14_000;
 
-/// The folder of code that only images for tests contain. This code may use every floor. Other images have, instead of
-/// the folder, a file with the same name, which every floor may use.
+/// The folder of code that only test images contain. This code may use every floor. In place of the folder, other
+/// images have a file with the same name, which every floor may use.
 const FOR_TESTS: &str = "planted";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Returns the Rust files below `folder` that images for measurements have, by their paths in the folder.
+/// Returns the Rust files below `folder` that measurement images contain, by their paths in the folder.
 fn files(folder: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -86,7 +86,7 @@ fn no_module_uses_a_higher_floor_and_circles_are_small() {
     }
 }
 
-/// Returns the source folders of all packages, which it finds by the manifests of the workspace.
+/// Returns the source folders of all packages, found through the manifests of the workspace.
 fn sources() -> Vec<PathBuf> {
     let mut sources = Vec::new();
     let mut folders = vec![root()];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out from a crate's files which of its modules uses which other one.
+//! Finds out from a crate's files which of its modules use which others.
 //!
 //! The files are split into tokens, so comments and string literals do not count. A macro's arguments count like all
 //! other code: an operand of assembly (`sym crate::exits::...`) is a use. A path counts if it begins with `crate`,
 //! `$crate`, `self`, `super`, or with a module that the file declares.
 //!
-//! This method has limits. A call from assembly by the name of a symbol is not found; assembly calls the entry points
-//! in this way. A call through a function pointer is not found either. Ignoring such a call is intended, because it is
-//! a hook. A name that is re-exported counts as the module that re-exports it. A module inside a file is part of the
+//! This method has limits. A call from assembly by a symbol's name, which is how assembly calls the entry points, is
+//! not found. A call through a function pointer is not found either. Ignoring such a call is intended, because it is a
+//! hook. A name that is re-exported counts as the module that re-exports it. A module inside a file is part of the
 //! file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub type Module = String;
 pub struct Uses {
     /// Every module that has a file.
     pub modules: BTreeSet<Module>,
-    /// Each pair of a module and a module that it uses, with a path by which it does so.
+    /// Each pair of a module and a module that it uses, with one path through which it does so.
     pub arrows: BTreeMap<(Module, Module), String>,
 }
 
@@ -112,7 +112,7 @@ fn target(
     parts.next().unwrap_or_default()
 }
 
-/// Collects the paths of one file, from the crate's root on.
+/// Collects the paths in one file, as seen from the crate's root.
 struct Reader<'a> {
     module: &'a str,
     modules: &'a BTreeSet<Module>,

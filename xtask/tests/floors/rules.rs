@@ -77,7 +77,7 @@ pub fn circle(uses: &Uses, most: usize) -> Option<String> {
     })
 }
 
-/// Removes the uses of a module by its own submodules, because a file and its folder are written together.
+/// Removes a module's uses by its own submodules, because a file and its folder are written together.
 pub fn between(uses: Uses) -> Uses {
     let up = |from: &str, to: &str| {
         from.strip_prefix(to)

@@ -50,7 +50,7 @@ use shell::terminal::say;
 
 /// File name, in `target/`, of the page with the charts of `--scale`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// The note that is added to an error that prevents the writing of a baseline.
+/// The note added to an error because of which no baseline is written.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Runs `cargo xtask cost`.
@@ -104,7 +104,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// Adds the note that no baseline is written to `error`, if a baseline was requested.
+/// Adds to `error` the note that no baseline is written, if a baseline was requested.
 fn note_no_baseline(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
     match args.save {
         Some(_) => error.context(CUT),

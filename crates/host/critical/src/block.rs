@@ -58,9 +58,9 @@ impl Block {
 
     /// Returns the index of the instruction before which the block was left, given that the next block begins at
     /// `next`. If the emulator counts instructions, an access to a device has to be the last instruction of its block.
-    /// If it is not, the emulator leaves the block, executes the access `alone`, and begins a new block after the
-    /// access. The function can't tell this from a complete block that ends with an indirect branch to the instruction
-    /// after one of its own accesses to a device. The sum of a sample would reveal such a mistake.
+    /// If another instruction follows, the emulator leaves the block, executes the access `alone`, and begins a new
+    /// block after it. The function can't tell this from a complete block that ends with an indirect branch to the
+    /// instruction after one of the block's own accesses to a device. The sum of a sample would reveal such a mistake.
     #[must_use]
     pub fn index_where_left(&self, next: u64, alone: &LoneAccesses) -> Option<usize> {
         if !self.has_inside(next) {
@@ -73,7 +73,7 @@ impl Block {
         (alone.has(self.level, next - 4) && !jumped).then_some(index)
     }
 
-    /// Whether `pc` is in the block, and not its first instruction.
+    /// Whether `pc` is in the block, but is not its first instruction.
     #[must_use]
     pub fn has_inside(&self, pc: u64) -> bool {
         (1..self.words.len()).contains(&self.index_of(pc))
@@ -88,10 +88,10 @@ impl Block {
 
 /// The accesses to devices that the emulator has executed alone.
 ///
-/// It translates such an access as a block of its own, which it executes without a callback. Where a CPU's turn ends
-/// after few instructions, it also translates blocks of one instruction, but announces their execution at once. Without
-/// this distinction, a CPU that continues within the last block of another CPU, as in a loop that both execute, would
-/// look as if it had left that block after an access.
+/// The emulator translates such an access as a separate block, which it executes without a callback. Where a CPU's turn
+/// ends after few instructions, it also translates blocks of one instruction, but announces their execution at once.
+/// Without this distinction, a CPU that continues within the last block of another CPU, as in a loop that both execute,
+/// would look as if it had left that block after an access.
 #[derive(Clone, Debug, Default)]
 pub struct LoneAccesses(BTreeMap<(u8, u64), usize>);
 
@@ -156,7 +156,7 @@ mod tests {
         Block::new(0x1000, 1, words, kinds)
     }
 
-    /// Returns the accesses after the translation of the store of [`block`] alone.
+    /// Returns the store of [`block`] as a separate block, and the accesses after its translation.
     fn lone_store() -> (Block, LoneAccesses) {
         let store = Block::new(0x1004, 1, vec![0xf900_0020], vec![Reasons::NONE]);
         assert!(store.is_lone_access() && !block(0xd65f_03c0).is_lone_access());
@@ -170,8 +170,8 @@ mod tests {
         let (_, alone) = lone_store();
         let ends = block(0xd65f_03c0);
         assert_eq!(ends.index_where_left(0x1008, &alone), Some(2));
-        // The addresses are an instruction that does not follow an access, the block itself, and two instructions
-        // outside the block.
+        // These are the addresses of an instruction that does not follow an access, of the block itself, and of two
+        // instructions outside the block.
         for next in [0x100c, 0x1000, 0x1010, 0xff8] {
             assert_eq!(ends.index_where_left(next, &alone), None, "{next:#x}");
         }
@@ -188,10 +188,10 @@ mod tests {
         // The store was translated alone because a turn ended after it: its execution is announced.
         alone.record_entry(&store);
         assert_eq!(ends.index_where_left(0x1008, &alone), None);
-        // It goes to a device later on.
+        // Later, the store accesses a device.
         alone.record_translation(&store);
         assert_eq!(ends.index_where_left(0x1008, &alone), Some(2));
-        // Code of another level at this address is other code.
+        // Code of another level at this address is different code.
         let other = Block::new(0x1000, 2, ends.words.clone(), ends.kinds.clone());
         assert_eq!(other.index_where_left(0x1008, &alone), None);
     }

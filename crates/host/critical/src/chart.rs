@@ -47,8 +47,8 @@ impl Image {
     /// Number of consecutive instructions that are enough to identify a position in the image.
     const ENOUGH: usize = 4;
 
-    /// Returns the index in the image of `words`, which were found at address `at`, if the image contains them. `base`
-    /// is the distance by which the image was moved, if it is known.
+    /// Returns the index at which the image contains `words`, which were found at address `at`. Returns `None` if the
+    /// image lacks them. `base` is the distance by which the image was moved, if known.
     #[must_use]
     pub fn find_words(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
         let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
@@ -77,8 +77,8 @@ impl Image {
 }
 
 impl Image {
-    /// Returns the distance by which the image was moved, given that its only instruction that marks a cell was found
-    /// at address `at`.
+    /// Returns the distance by which the image was moved, given that the image's only cell mark was found at address
+    /// `at`.
     #[must_use]
     pub fn base_by_cell_mark(&self, at: u64) -> Option<u64> {
         let mut marks = self.kinds.iter().enumerate();

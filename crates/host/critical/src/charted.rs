@@ -51,8 +51,8 @@ impl Charted {
         Some((image, index))
     }
 
-    /// Returns the kind of each instruction of a block, and the instruction word before the block, if it is known. An
-    /// image has the kinds of code that are in the chart. The kinds of other code follow from the instructions
+    /// Returns the kind of each instruction of a block, and the instruction word before the block, if it is known. For
+    /// code in an image of the chart, the image lists the kinds. The kinds of other code follow from the instructions
     /// themselves.
     pub fn kinds_of_block(
         &mut self,

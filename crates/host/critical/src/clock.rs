@@ -74,7 +74,7 @@ struct Start {
 
 impl Clock {
     /// Records that the newest sample, number `sample`, begins after all CPUs together have executed `at` instructions.
-    /// `open` has the numbers of all samples that have begun and not ended, in order.
+    /// `open` has the numbers of all samples that have begun but not ended, in order.
     pub fn record_sample_begin(&mut self, sample: u64, at: u64, open: &[u64]) {
         let starts = self.starts.iter().copied();
         let starts = starts.filter(|start| open.binary_search(&start.sample).is_ok());
@@ -109,8 +109,8 @@ impl Clock {
         cut_last(&mut self.stretches, counts.total());
     }
 
-    /// Continues from `heard`, the clock of another CPU. Keeps the instructions `since` the moment when the CPU
-    /// resumed, at which all CPUs together had executed `at` instructions.
+    /// Continues from `heard`, the clock of another CPU. Adds `since`, the CPU's own instructions since it resumed. All
+    /// CPUs together had executed `at` instructions at that moment.
     pub fn continue_from(&mut self, heard: &Self, since: Counts, at: u64, via: Via) {
         let own = self.stretches.iter().copied();
         let mut own: Vec<Stretch> = own.filter(|stretch| stretch.from >= at).collect();

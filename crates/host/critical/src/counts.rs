@@ -93,7 +93,7 @@ impl Counts {
     /// Subtracts `before`.
     ///
     /// # Panics
-    /// If any number in `before` is larger, because counts only grow.
+    /// If any number in `before` is larger. This never happens in valid data, as counts only grow.
     #[must_use]
     pub fn minus(self, before: Self) -> Self {
         self.checked_minus(before).expect("counts only grow")

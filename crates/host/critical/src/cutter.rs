@@ -26,7 +26,7 @@ enum Value {
     End(usize),
 }
 
-/// Divides reported steps into samples. The caller reports each step in the order in which the emulator executes it.
+/// Divides reported steps into samples. The caller reports the steps in the order in which the emulator executes them.
 /// The parameter `now` of a step is the number of instructions that all CPUs together have executed so far, including
 /// the reported instruction.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Cutter {
         }
     }
 
-    /// Whether a sample is open. If not, only the beginning of a sample or of a cell must be reported.
+    /// Whether a sample is open. If not, only the beginning of a sample or of a cell needs to be reported.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open != 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides the samples of an emulator that counts instructions into the path and other work.
+//! Divides samples into the path and other work, on an emulator that counts instructions.
 //!
 //! On such an emulator, a sample is the *work of all CPUs*: the number of instructions that all CPUs together executed
-//! during the sample, by turns. On a machine whose CPUs run in parallel, a wake-up takes less time: only the
+//! during the sample, in turn. On a machine whose CPUs run in parallel, a wake-up takes less time: only the
 //! instructions from the waker's store to the woken task count. They are the *path*. This crate separates a sample's
 //! critical path from the other work.
 //!
@@ -24,9 +24,9 @@
 //! - The first of these events that a CPU finds after a wait is the cause. If the CPU waits several times without
 //!   informing other CPUs in between, the latest of the causes is taken.
 //!
-//! One thread runs all CPUs, so a CPU executes nothing while another one executes. "While it waited" therefore means
-//! "while it stood still, since it last looked for stores". A CPU with a trapped WFE, for example, stands still at EL2,
-//! and once more at EL1 before the guest looks.
+//! One thread runs all CPUs, so a CPU executes nothing while another one runs. "While it waited" therefore means "while
+//! it stood still, since it last looked for stores". A CPU with a trapped WFE, for example, stands still at EL2, and
+//! once more at EL1 before the guest looks.
 //!
 //! # Any guest
 //!

@@ -3,8 +3,8 @@
 
 use crate::Class;
 
-/// The hypervisor's function that sends, by a store to GICD_SGIR, the SGI of a guest for which `exits::fast_paths_version2`
-/// has no path.
+/// The hypervisor's function that sends a guest's SGI by a store to GICD_SGIR, if `exits::fast_paths_version2` has no
+/// path for the SGI.
 pub const WRITE_SGIR: &str = "write_sgir";
 
 /// A set of reasons.
@@ -54,7 +54,7 @@ impl Reasons {
         word & 0xffff_fc00 == 0xb90f_0000
     }
 
-    /// Whether `word`, which sends an SGI, stores a word to GICD_SGIR, rather than write ICC_SGI1R_EL1.
+    /// Whether `word`, which sends an SGI, stores a word to GICD_SGIR, rather than writing ICC_SGI1R_EL1.
     #[must_use]
     pub const fn sends_by_store(word: u32) -> bool {
         word & 0xffc0_0000 == 0xb900_0000

@@ -20,7 +20,7 @@ pub struct Sample {
     pub path: Counts,
     /// Exceptions that were taken to EL2, by cause.
     pub exits: Exits,
-    /// Whether a CPU halted. If no CPU has any work, the counter skips to the next timer.
+    /// Whether a CPU halted. If no CPU has any work, the counter skips to the expiry of the next timer.
     pub halted: bool,
     /// Whether the emulator switched CPUs at a point where none of them waited. Each CPU's number of instructions is
     /// then unknown.

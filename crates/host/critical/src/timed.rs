@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The path of samples in time, on a machine whose cores run in parallel.
+//! The paths of samples, measured in time, on a machine whose cores run in parallel.
 //!
 //! The path is found backwards, starting at the last instruction of a sample. An instruction's predecessor on the path
 //! is usually the same core's previous instruction. If the core waited for another core before the instruction, the
@@ -55,7 +55,7 @@ pub fn timed(cores: &[Core], chart: Chart, period: u64) -> Traces {
     traces
 }
 
-/// The instructions of all cores, and the time at which the sample begins whose path is to be found.
+/// The instructions of all cores, and the start time of the sample whose path is to be found.
 struct Timeline<'c> {
     cores: &'c [Core],
     marks: &'c Marks<'c>,

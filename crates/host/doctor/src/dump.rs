@@ -14,7 +14,7 @@ use shell::output::file_arguments;
 
 /// Bytes in the header of every table (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
-/// Largest accepted size of a table, in bytes. No real table is as large.
+/// Largest accepted size of a table, in bytes. No real table is that large.
 const MOST: usize = 1 << 24;
 /// Signatures of the tables that this program reads and that a machine has only once.
 const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];

@@ -20,7 +20,7 @@ use shell::terminal::say;
 
 /// Largest number of characters in a line.
 const WIDTH: usize = 80;
-/// Largest number of a line's characters that a file's name takes.
+/// Largest number of a line's characters that a file's name may take.
 const NAME: usize = 34;
 
 /// A finding about the machine that a file describes.

@@ -26,14 +26,14 @@ pub struct Boot {
     pub repeats: &'static [Repeat],
 }
 
-/// The differences of one repetition from its boot.
+/// How one repetition differs from its boot.
 #[derive(Clone, Copy)]
 pub struct Repeat {
     /// The repetition's name, which is also part of folder names.
     pub name: &'static str,
     /// Seed of the random times; the guest's default if `None`.
     pub seed: Option<u64>,
-    /// Number of CPUs, instead of the boot's. The number of CPUs changes on which CPUs tasks run, and in which
+    /// Number of CPUs, instead of the boot's. This number affects on which CPUs tasks run, and in which
     /// order.
     pub cpus: Option<u32>,
     /// Values that differ from the boot's.
@@ -80,7 +80,7 @@ impl Repeat {
     }
 }
 
-/// The factor by which a simulator of cores gets fewer wake-ups, and the number of wake-ups that it gets at least.
+/// The factor by which a simulator of cores gets fewer wake-ups, and the minimum number of wake-ups that it gets.
 const SLOWER: u64 = 10;
 const FEWEST: u64 = 10;
 
@@ -145,8 +145,8 @@ impl Boot {
 
     /// Returns the smaller request for a repetition on a board that simulates cores.
     pub fn brief(&self, repeat: &Repeat) -> (Self, Repeat) {
-        // A shorter boot has to be shorter than the one whose counters it is subtracted from. Each pass of a plan has a
-        // wake-up.
+        // A shorter boot must have fewer wake-ups than the boot from whose counters its own are subtracted. Each pass
+        // of a plan has at least one wake-up.
         let fewest = match self.label.ends_with(SHORT) {
             true => PASSES.into(),
             false => FEWEST.min(self.iterations),

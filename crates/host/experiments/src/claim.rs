@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::figures::ByBoot;
 use super::verdict::{Test, Verdict, Way, judge};
 
-/// The least share of a published effect that our effect must reach. A smaller effect does not count as the published
+/// The share of a published effect that our effect must reach. A smaller effect does not count as the published
 /// one.
 const COUNTS: f64 = 1.0 / 3.0;
 
@@ -20,7 +20,7 @@ const LEAST: f64 = 1.0;
 pub struct Claim {
     /// The source's statement: either its sentence, shortened, or its number with the unit.
     source: String,
-    /// The tested part of the statement, if the comparison alone does not show it.
+    /// The tested part of the statement, if the comparison does not show it by itself.
     tested: Option<String>,
     test: Test,
     /// The smallest effect that counts, if one was set.
@@ -78,7 +78,7 @@ impl Claim {
         Self::new(source, Test::Order, one, other)
     }
 
-    /// Sets the tested part of the source's statement, for a comparison that alone does not show it.
+    /// Sets the tested part of the source's statement, for a comparison that does not show it by itself.
     pub fn with_tested_part(self, tested: impl Into<String>) -> Self {
         Self {
             tested: Some(tested.into()),

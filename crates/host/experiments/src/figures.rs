@@ -12,7 +12,7 @@ pub struct ByBoot<T> {
 }
 
 impl<T> ByBoot<T> {
-    /// Creates figures with the names of their boots, which depend on no missing properties.
+    /// Creates figures that depend on no missing properties, each with the name of its boot.
     pub const fn new(figures: Vec<(String, T)>) -> Self {
         let missing = BTreeSet::new();
         Self { figures, missing }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computes, before the first boot, how many claims a board can judge.
 //!
-//! A claim is not judged if its figures depend on properties that the machine lacks. Which figures depend on such
-//! properties follows from the cells alone. So the experiment draws its conclusions here from invented samples of the
-//! planned cells. Which properties the machine lacks is known from the board's stored run in `results/`.
+//! A claim is not judged if its figures depend on properties that the machine lacks. The cells alone determine which
+//! figures depend on such properties. So the experiment draws its conclusions here from invented samples of the planned
+//! cells. The board's stored run in `results/` shows which properties the machine lacks.
 
 use std::collections::BTreeMap;
 use std::fs;

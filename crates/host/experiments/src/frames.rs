@@ -301,7 +301,7 @@ mod tests {
                 .into_iter()
                 .zip(row.changes.into_iter().flatten())
             {
-                // The published figures are rounded. The figures of jank have two digits after the point.
+                // The published figures are rounded. The jank figures have two decimals.
                 let digit = if row.name.starts_with("jank") {
                     0.05
                 } else {

@@ -60,7 +60,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  stands for them, so only the direction can be. Not the 80 ns that a boost clock brought.",
 };
 
-/// Three numbers of CPUs. In each, there are further CPUs besides the polling one.
+/// Three numbers of CPUs. Each includes further CPUs besides the polling one.
 const PLACES: &[Repeat] = &[
     Repeat::cpus("3-cpus", 3),
     Repeat::cpus("4-cpus", 4),

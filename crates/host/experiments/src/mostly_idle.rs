@@ -20,7 +20,7 @@ const IDLE: Boot = Boot {
     cpus: Some(2),
     lists: &[
         ("workload", "idle"),
-        // The boot uses one CPU, because CPUs run by turns, and two tasks that wake up at the same time would wait for
+        // The boot uses one CPU, because CPUs run in turn, and two tasks that wake up at the same time would wait for
         // each other.
         ("cpulist", "0"),
         ("wait", "wfi,poll-wfi,governor:menu,governor:teo"),
@@ -210,7 +210,7 @@ fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         )
         .with_tested_part("time halted")
         .difference_in("points")
-        // This least effect is half of a 100 us poll's share of the period.
+        // This smallest effect is half of a 100 us poll's share of the period.
         .at_least(0.5),
     );
     Ok(table)

@@ -14,7 +14,7 @@ use super::figures::ByBoot;
 pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
-    /// The missing properties on which the figures depend that were used since the last [`Runs::with_caveats`].
+    /// The missing properties on which the figures used since the last [`Runs::with_caveats`] depend.
     missing: Missing,
 }
 

@@ -208,7 +208,7 @@ impl Figures<'_> {
         Ok(claim.with_tested_part(format!("{}, trap {trap}", pair.name)))
     }
 
-    /// Returns for our guest and for Linux by how many instructions a median exceeds the median of the cells `over`.
+    /// Returns, for our guest and for Linux, by how many instructions a median exceeds the median of the cells `over`.
     fn median_excess(
         &self,
         (pair, trap): (Pair, &str),

@@ -190,8 +190,8 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     }
 }
 
-/// Least number of boots for a test against chance. With six boots, the probability that all effects have the same sign
-/// without a real effect is two in 64, which is at most [`LEVEL`].
+/// Smallest number of boots for a test against chance. With six boots, the probability that all effects have the same
+/// sign without a real effect is two in 64, which is at most [`LEVEL`].
 const TESTED: usize = 6;
 /// Significance level: the largest accepted probability that chance alone causes the effects.
 const LEVEL: f64 = 0.05;

@@ -124,7 +124,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns the claims about the medians, which are sorted by row and gap, and about polls in vain with and without the
+/// Returns the claims about the medians, which are sorted by row and gap, and about futile polls with and without the
 /// hint.
 fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Claim> {
     let at = |row: usize, gap: usize| medians[GAPS.len() * row + gap].clone();
@@ -172,7 +172,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
     claims
 }
 
-/// Returns the number of polls at EL2 per round trip that ended without an interrupt.
+/// Returns, per round trip, the number of polls at EL2 that ended without an interrupt.
 fn vain_polls(found: &MeasuredCell<'_>) -> f64 {
     found.count_per_operation("el2", "poll-miss")
 }

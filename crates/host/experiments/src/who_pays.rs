@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `who-pays`: how much a way of waiting costs the wake-up, and how much CPU time it leaves to another guest.
+//! `who-pays`: how much a way of waiting adds to the wake-up, and how much CPU time it leaves to another guest.
 
 mod claims;
 mod frontier;

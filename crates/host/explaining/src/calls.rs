@@ -95,7 +95,7 @@ impl Stacks {
                     below.iter_mut().for_each(Vec::clear);
                 }
             },
-            // The CPU took an exception to the level at which it was. The next case is the return from such an
+            // The CPU took an exception to the level at which it already was. The next case is the return from such an
             // exception.
             Some((from, Jump::No)) if pc != from + 4 && pc.is_multiple_of(VECTOR) => {
                 stack.push(unknown(symbol));
@@ -173,7 +173,7 @@ mod tests {
             (1, 0x3000, "c", NOP),
         ];
         assert_eq!(callers(&calls), "a1 b1");
-        // At its end, b jumps to d, which then returns to b's caller.
+        // The function b ends with a jump to d, which then returns to b's caller.
         let jumps = [
             (1, 0x1000, "a", BL),
             (1, 0x2000, "b", B),

@@ -168,7 +168,7 @@ const ENOUGH: usize = 6;
 /// The largest file, in bytes, in which short blocks are searched for.
 const SMALL: usize = 4 << 20;
 const PAGE: u64 = 0x1000;
-/// The least number of blocks that must agree on a distance.
+/// The smallest number of blocks that must agree on a distance.
 const AGREE: usize = 3;
 
 impl<'i> Places<'i> {

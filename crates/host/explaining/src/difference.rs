@@ -156,7 +156,7 @@ fn visits(cell: &ExplainedCell) -> Vec<Visit<'_>> {
     visits
 }
 
-/// Finds where the paths part: at the first visit to another function, or with another number of instructions.
+/// Finds where the paths part: at the first visit that differs in its function or in its number of instructions.
 fn find_parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
     let [a, b] = cells.map(visits);
     let place = a.iter().zip(&b).take_while(|(one, other)| one == other);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows the difference of two explanations, for a terminal, a mail or a page.
+//! Shows the difference between two explanations, for a terminal, a mail or a page.
 
 use anyhow::Result;
 use foreign::Quoted;

@@ -97,7 +97,7 @@ impl Executed<'_> {
 }
 
 impl Instruction {
-    /// Returns the cause of an exception that this instruction takes (DDI 0487K.a, C4.1.94).
+    /// Returns the cause of an exception that this instruction raises (DDI 0487K.a, C4.1.94).
     fn cause_of_exception(self) -> Cause {
         match self.word {
             0xd503_207f => Cause::Wfi,
@@ -208,7 +208,7 @@ mod tests {
             next: [None; 2],
             ..before_store(NOP)
         };
-        // An access before the store does not abort, for it was executed. A WFI traps, though it was executed.
+        // An access before the store did not abort, since it was executed. A WFI traps, even though it was executed.
         for (word, name) in [(NOP, "sgi"), (0xf940_1d54, "sgi"), (WFI, "wfi")] {
             let Events { exits, sent } = Events::count([before_store(word), vector].into_iter());
             assert_eq!(exits.into_iter().collect::<Vec<_>>(), [(name.into(), 1)]);

@@ -16,7 +16,7 @@ use crate::step::Step;
 
 /// Name of the file.
 pub const FILE: &str = "explain.json";
-/// The version of the file's form.
+/// The version of the file's format.
 pub const SCHEMA: u64 = 2;
 /// The unit of times.
 pub const CYCLES: &str = "cycles";
@@ -24,13 +24,13 @@ pub const CYCLES: &str = "cycles";
 /// All explained cells of a run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Explained {
-    /// The version of this form.
+    /// The version of this format.
     pub schema: u64,
     /// The guest's kernel, under the name that the user gave; empty for our guest.
     pub guest: String,
     /// The cells.
     pub cells: Vec<ExplainedCell>,
-    /// Notes on files of code without symbols, and on cells without a path.
+    /// Notes on code files without symbols, and on cells without a path.
     pub notes: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl Explained {
         apart
     }
 
-    /// Reads the explanation in a run's folder, or of a saved run.
+    /// Reads the explanation at `run`: a file, a run's folder, or the name of a saved run.
     pub fn read(run: &Path) -> Result<Self> {
         let place = saved_runs::find(run);
         let exists = place.exists();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the functions of a kernel in the table of symbols that the kernel carries for its own messages. No separate
-//! file of symbols is needed, so this also works for a kernel whose distribution has no such file.
+//! Finds the functions of a kernel in the symbol table that the kernel carries for its own messages. No separate symbol
+//! file is needed, so this also works for a kernel whose distribution has no such file.
 //!
 //! The table (Linux: scripts/kallsyms.c; Xen: xen/tools/symbols.c) consists of parts in the image: the number of
 //! symbols, their names, a marker for each 256th name, 256 tokens, and the offsets of the tokens. The symbols'
@@ -14,7 +14,7 @@ use memchr::memmem;
 const TOKENS: usize = 256;
 /// Number of names from one marker to the next.
 const MARKED: usize = 256;
-/// Largest number of symbols that a kernel has.
+/// Largest number of symbols that a kernel may have.
 const MOST: usize = 4_000_000;
 /// Linux's link address is a multiple of this number of bytes.
 const LINKED: u64 = 2 << 20;
@@ -31,7 +31,7 @@ pub fn functions(image: &[u8], first: &str) -> Option<Vec<(u64, String)>> {
     let table = Table::find(image)?;
     let names = table.names()?;
     let Addresses { all, before } = table.addresses(&names)?;
-    // A kernel without CONFIG_KALLSYMS_ALL lacks its first symbol.
+    // A kernel without CONFIG_KALLSYMS_ALL lacks the symbol `first`.
     let origin = match names.iter().position(|name| name.text == first) {
         Some(begin) => all[begin],
         None => 0_u64.wrapping_sub(before?),
@@ -98,8 +98,8 @@ struct Table<'i> {
 
 impl<'i> Table<'i> {
     fn find(image: &'i [u8]) -> Option<Self> {
-        // The search ends with 6, since not all digits have a token: Xen has no 9 in its names, so another token is in
-        // that place.
+        // The search ends with 6, since not all digits have a token: no name in Xen contains a 9, so another token is
+        // in its place.
         let digits: Vec<u8> = (b'1'..=b'6').flat_map(|digit| [digit, 0]).collect();
         memmem::find_iter(image, &digits).find_map(|at| Self::find_by_digits(image, at))
     }

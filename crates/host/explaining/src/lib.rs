@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `explain`: shows a median sample along its path, function by function, or the difference of two such
+//! The verb `explain`: shows a median sample along its path, function by function, or the difference between two such
 //! samples.
 //!
 //! A plugin of the emulator keeps the blocks that each sample consists of (crate `critical`). [`code`] finds their
 //! functions, and [`calls`] finds the callers of these functions. [`walk`] divides a sample into steps, and [`events`]
-//! counts its exits and interrupts. [`cells`] makes the explanation, [`explanation`] defines the form of its file, and
-//! [`difference`] compares two explanations. [`table`], [`difference_table`], [`page`] and [`viewers`] show them.
+//! counts its exits and interrupts. [`cells`] makes the explanation, [`explanation`] defines the format of its file,
+//! and [`difference`] compares two explanations. [`table`], [`difference_table`], [`page`] and [`viewers`] show them.
 
 #![forbid(unsafe_code)]
 

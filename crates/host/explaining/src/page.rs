@@ -14,7 +14,7 @@ use crate::table::{self, Questions, thousands};
 
 /// Name of the file with an explanation.
 pub const FILE: &str = "explain.html";
-/// Name of the file with the difference of two kernels.
+/// Name of the file with the difference between two kernels.
 pub const DIFFERENCE: &str = "difference.html";
 /// Width of a drawing.
 const WIDTH: f64 = 640.0;

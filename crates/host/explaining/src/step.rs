@@ -46,7 +46,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Returns the levels and names of the functions on its stack, the outermost one first.
+    /// Returns the levels and names of the functions on the step's stack, the outermost one first.
     pub fn function_stack(&self) -> impl Iterator<Item = (u8, &str)> {
         let callers = self
             .callers

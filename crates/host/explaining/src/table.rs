@@ -30,7 +30,7 @@ pub struct Questions<'q> {
 }
 
 impl Questions<'_> {
-    /// Whether the questions are about single samples, and not about the difference of two.
+    /// Whether the questions are about single samples, and not about the difference between two.
     pub const fn are_of_samples(&self) -> bool {
         self.function.is_some() || self.until.is_some()
     }

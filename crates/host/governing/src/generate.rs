@@ -3,7 +3,7 @@
 //!
 //! The random number generator is S. Vigna's splitmix64 (after Steele, Lea and Flood, "Fast splittable pseudorandom
 //! number generators", OOPSLA 2014). The generator's ten lines are part of this module, so that a seed always gives the
-//! same trace. Crates of random number generators do not promise this across their versions.
+//! same trace. Random number generator crates do not promise this across their versions.
 
 use clap::ValueEnum;
 use cpuidle::{FOREVER, Wake};

@@ -184,7 +184,7 @@ fn governor_words(limit: &str) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Parses a frequency of the tick.
+/// Parses a tick frequency.
 fn parse_hz(word: &str) -> Result<Hz, String> {
     let known = Hz::WORDS.join(", ");
     Hz::parse(word).ok_or_else(|| format!("there is no `{word}`; use {known}"))

@@ -2,7 +2,7 @@
 //! The idle states of a replay, and their costs.
 //!
 //! The states come from a file, or from a table in the form that the guest's option `--states` takes. The states of
-//! such a table have the powers of the default file.
+//! such a table take their powers from the default file.
 //!
 //! A state has a power, and entering and leaving the state has a price. The file does not contain the price, because
 //! the price follows from the target residency: the shortest stay for which the state pays off compared with the next

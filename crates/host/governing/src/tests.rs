@@ -357,8 +357,8 @@ fn the_tick_of_hz_is_that_of_the_replay() {
     assert_eq!(ticks(&["--hz", "1000"]), (1_000_000, 0));
 }
 
-/// The table `arm_poll_idle` polls as in the guest. With a limit of 300 us, a CPU polls for 250 us at 250 Hz. With a
-/// limit of 100 us, it polls for 62.5 us at 1000 Hz. After that, the governor chooses again.
+/// With the table `arm_poll_idle`, a CPU polls as in the guest. With a limit of 300 us, a CPU polls for 250 us at 250
+/// Hz. With a limit of 100 us, it polls for 62.5 us at 1000 Hz. After that, the governor chooses again.
 ///
 /// | limit, HZ | timer, us | polls, us |
 /// |---|---|---|

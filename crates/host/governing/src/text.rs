@@ -67,7 +67,7 @@ pub fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     Ok(String::from_utf8_lossy(bytes))
 }
 
-/// Shortens a part of a file for a message, since it may have megabytes.
+/// Shortens a part of a file for a message, since it may be megabytes long.
 pub fn quote_shortened(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(QUOTED) {

@@ -14,12 +14,12 @@ use plan::{CommandName, List, Plan, Workload};
 use shell::failure::bad_input;
 use vmm::archive::{self, Archive};
 
-/// Characters that make a shell run the command that contains them.
+/// Characters that a shell interprets. A shell runs each command that contains one of them.
 const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
 
 /// Default number of runs before the samples.
 const WARM_UP: u32 = 1;
-/// Default limit of the time of a run, in seconds.
+/// Default time limit of a run, in seconds.
 const SECONDS: u64 = 60;
 
 /// Commands from mails about idle CPUs, with at most a hundredth of the mails' loop counts, because an emulator is that
@@ -130,7 +130,7 @@ impl ExecArgs {
     }
 
     /// Returns an archive with the commands and their files, which becomes a part of the initial RAM disk. Enters the
-    /// names of the commands into the plan. `None` without commands.
+    /// names of the commands into the plan. `None` if there are no commands.
     ///
     /// # Errors
     /// If a command, a file or a package can't be used. The message names the option.
@@ -259,7 +259,7 @@ fn enter_names(commands: &[Command], plan: &mut Plan) -> Result<()> {
 /// Splits `NAME=COMMAND`. Without a name, the command gets the name of its program.
 fn split_name(text: &str) -> Result<(String, &str)> {
     if let Some((name, command)) = text.split_once('=')
-        // A name without lower-case letters is a shell variable's.
+        // A name without lower-case letters is that of a shell variable.
         && name.contains(|c: char| c.is_ascii_lowercase())
         && CommandName::parse(name).is_some_and(|name| name != CommandName::NONE)
         && !command.trim().is_empty()

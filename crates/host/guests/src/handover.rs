@@ -14,8 +14,8 @@ const WFE: u32 = 0xd503_205f;
 const WFET: u32 = 0xd503_1000;
 /// Number of words to examine on each side of a word.
 const AROUND: usize = 8;
-/// Largest number of these words that may not look like code. Functions are aligned with zeros, which do not look like
-/// code.
+/// At most this many of these words may look like something other than code. Functions are aligned with zeros, which do
+/// not look like code.
 const PADDING: usize = 4;
 
 /// Replaces each wait by event in the code of `image` by a YIELD. Returns the number of these waits.
@@ -37,7 +37,7 @@ fn is_wait_instruction(word: [u8; 4]) -> bool {
 }
 
 /// Whether the words around the `n`th word look like code. The two words next to this word have to look like code. Of
-/// the other words, at most [`PADDING`] may not look like code.
+/// the other words, at most [`PADDING`] may look like something else.
 fn is_among_code(words: &[[u8; 4]], n: usize) -> bool {
     let range = |reach: usize| n.saturating_sub(reach)..words.len().min(n + 1 + reach);
     let others = |reach| {

@@ -16,8 +16,8 @@ use shell::failure::bad_input;
 
 use crate::handover;
 
-/// Largest size of a guest's file, in bytes. A larger file is probably named by mistake, and a size of 4 GiB would not
-/// fit the 32-bit fields of the PE header.
+/// Largest size of a guest's file, in bytes. A larger file was probably named by mistake, and a size of 4 GiB would not
+/// fit in the 32-bit fields of the PE header.
 pub const MOST: usize = 1 << 30;
 
 /// Options that name another kernel as the guest.

@@ -71,7 +71,7 @@ impl Symbols {
     }
 
     /// Returns the line with the functions' names after their addresses. Both images use the same addresses, one of
-    /// them as intermediate addresses, so without a `level` an address may be of either image.
+    /// them as intermediate addresses, so without a `level`, an address may belong to either image.
     pub fn annotate(&self, line: &str, level: Option<Level>) -> String {
         let mut annotated = String::new();
         let mut rest = line;
@@ -99,8 +99,8 @@ impl Symbols {
         annotated.collect()
     }
 
-    /// Returns the symbol and the functions of the instruction at `address` of `level`. `None` if no image has the
-    /// address, or the image's own address is unknown.
+    /// Returns the symbol and the functions of the instruction at `address`, at exception level `level`. `None` if no
+    /// image has the address, or if the image's own address is unknown.
     pub fn find_site(&self, level: Level, address: u64) -> Option<Site> {
         let mut images = self.images.iter().filter(|image| image.level() == level);
         images.find_map(|image| image.find_site(address))

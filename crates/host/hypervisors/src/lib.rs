@@ -6,8 +6,8 @@
 //! under other hypervisors.
 //!
 //! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, and [`document`] writes `docs/hypervisors.md`.
-//! The document's numbers are stored next to it. A test checks the document against them, and new numbers are compared
-//! with them.
+//! The document's numbers are stored next to it. A test checks the document against these stored numbers, and new
+//! numbers are compared with them.
 
 mod options;
 

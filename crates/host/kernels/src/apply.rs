@@ -33,7 +33,7 @@ pub struct Content {
     pub executable: bool,
 }
 
-/// Applies `patches` in their order to files of the tree `source`, which messages call `name`.
+/// Applies `patches` in order to files of the tree `source`, which messages call `name`.
 pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
     let place = Scratch::new()?;
     let mut touched = BTreeSet::new();
@@ -187,7 +187,7 @@ fn print_diff(files: &[FileDiff]) -> String {
     files.iter().map(ToString::to_string).collect()
 }
 
-/// Describes what was assumed to apply a patch.
+/// Describes the assumptions that were made in order to apply a patch.
 fn list_guesses(read: &Loose, restored: Restored, less: bool) -> Vec<String> {
     let counted = [
         (read.joined, "broken lines are joined"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The compiler of kernels, and the programs that their build runs: this machine's own, or else provided ones.
+//! The compiler for kernels, and the programs that their build runs: this machine's own, or else provided ones.
 
 use std::env;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use shell::places;
 /// The configuration that a kernel needs to be measured.
 const BASE: &str = include_str!("base.config");
 
-/// Options without which nothing can be measured, each with what needs it.
+/// Options without which nothing can be measured, each with the part that needs the option.
 const REQUIRED: [(&str, &str); 8] = [
     ("ARM64", "the machine"),
     ("BINFMT_ELF", "the program that measures"),

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// The differences of one file.
+/// The changes to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDiff {
     /// The path before the patch; `None` if the patch creates the file.

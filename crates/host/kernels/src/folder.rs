@@ -15,7 +15,7 @@ use crate::tree::{self, BUILD, Seen};
 /// File with the record.
 const RECORD: &str = "record.json";
 
-/// State of a folder, from which the next build finds the changes that it has to make.
+/// State of a folder, from which the next build determines the changes that it has to make.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -47,8 +47,8 @@ fn kernels() -> PathBuf {
 }
 
 impl Folder {
-    /// Opens and locks the folder of the kernel `short`, whose parts are `named`. Waits for other runs that build this
-    /// kernel.
+    /// Opens and locks the folder of the kernel with the short name `short` and the identity `named`. Waits for other
+    /// runs that build this kernel.
     pub fn open(short: &str, named: &str) -> Result<Self> {
         let path = kernels().join(format!("{short}-{:.8}", digest::sum(named.as_bytes())));
         let waits = || {
@@ -97,7 +97,7 @@ impl Folder {
         write(&self.image(), &bytes)
     }
 
-    /// Removes the copy and the objects if they were made from another folder than `source`.
+    /// Removes the copy and the objects if they were made from a folder other than `source`.
     pub fn set_source(&mut self, source: &Path) {
         let source = source.display().to_string();
         if self.record.source != source {

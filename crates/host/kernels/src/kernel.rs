@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `kernel`, and kernels by name for other verbs: `SOURCE+PATCH+PATCH`.
+//! The verb `kernel`, and the names by which other verbs take kernels: `SOURCE+PATCH+PATCH`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -245,7 +245,7 @@ impl Kernel {
         Ok(read.collect::<Result<Vec<_>>>()?.concat())
     }
 
-    /// Returns the name by which messages call the source that the patches apply to.
+    /// Returns the name that messages use for the source to which the patches apply.
     fn name_of_source(&self) -> String {
         match &self.source {
             Source::Debian(version) => format!("debian:{version}"),
@@ -301,8 +301,8 @@ fn dot_config(copy: &Path) -> PathBuf {
     copy.join(tree::BUILD).join(".config")
 }
 
-/// Makes the configuration at each build, because the one of an earlier build may lack options that the source did not
-/// have then. Kconfig leaves a file unchanged if no setting changes.
+/// Makes the configuration at each build, because an earlier build's configuration may lack options that the source did
+/// not have then. Kconfig leaves a file unchanged if no setting changes.
 fn configure(folder: &Folder, build: &Build<'_>, config: &Config) -> Result<()> {
     let file = dot_config(build.copy);
     let fragments = folder.path.join("fragments.config");

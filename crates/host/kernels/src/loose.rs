@@ -34,7 +34,7 @@ enum Damage {
 
 /// Reads all diffs in `text`. The error names the file and the hunk.
 pub fn parse(text: &str) -> Result<Loose, String> {
-    // Some mail programs send every second blank as a no-break space, with which no line of Linux's source begins.
+    // Some mail programs send every second blank as a no-break space, which never begins a line of Linux's source.
     let no_break = |line: &str| {
         unquote(line)
             .1
@@ -83,7 +83,7 @@ pub fn parse(text: &str) -> Result<Loose, String> {
 }
 
 /// Returns the number of the first line from `at` on that is quoted `depth` times. Skips the reply's own lines. Returns
-/// `None` if the first other line is quoted more deeply, or if there is no other line.
+/// `None` if the first line after these is quoted more deeply, or if there is none.
 fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize> {
     let is_answer = |(deep, line): &(usize, &str)| *deep < depth || line.trim().is_empty();
     let answers = lines.get(at..)?.iter().take_while(|line| is_answer(line));

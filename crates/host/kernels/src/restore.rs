@@ -2,7 +2,7 @@
 //! Restores the lost white space of a diff from the file that it changes.
 //!
 //! Context lines and removed lines are in the file, so their white space is taken from there. The white space is
-//! certain if the file has the lines of a hunk, compared without white space. Added lines are only in the diff. Added
+//! certain if the file has the lines of a hunk when white space is ignored. Added lines are only in the diff. Added
 //! lines are not changed, except in Kconfig files, where indentation is syntax.
 
 use crate::diff::{FileDiff, Hunk, Line};
@@ -33,8 +33,8 @@ pub fn restore(diff: &mut FileDiff, before: &str) -> Restored {
     restored
 }
 
-/// Returns the index of the file's line at which the hunk's old lines are, compared without white space. Of several
-/// places, returns the one nearest to the place that the hunk states.
+/// Returns the index of the file's line at which the hunk's old lines begin, ignoring white space. Of several places,
+/// returns the one nearest to the place that the hunk states.
 fn find_place(hunk: &Hunk, file: &[&str]) -> Option<usize> {
     let wanted: Vec<String> = hunk
         .lines

@@ -35,7 +35,7 @@ const REMEDY: Remedy = Remedy {
     missing: "Linux's source",
     instead: "name a tree of Linux",
 };
-/// Prefix of the names of Debian's packages with a source.
+/// Prefix of the names of Debian's packages that contain a kernel's source.
 const PACKAGE: &str = "linux-source-";
 
 impl Source {
@@ -193,7 +193,7 @@ fn unpack_revision(tree: &Path, commit: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Creates an empty folder next to `folder`, which keeps the files until they are complete.
+/// Creates an empty folder next to `folder`, which holds the files until they are complete.
 fn empty_partial(folder: &Path) -> Result<PathBuf> {
     let partial = folder.with_extension("partial");
     let _ = fs::remove_dir_all(&partial);

@@ -18,8 +18,8 @@ use shell::{files, interrupt};
 use crate::apply::{Changes, Content};
 use crate::source::{Files, git};
 
-/// The folder in the copy that has the objects. Kbuild uses relative paths if the objects are inside the source, so the
-/// folder can be moved together with the copy.
+/// The folder, inside the copy, that holds the objects. Kbuild uses relative paths if the objects are inside the
+/// source, so the folder can be moved together with the copy.
 pub const BUILD: &str = "rouse-build";
 
 /// For each file in a tree: the file's size, and when its content or mode last changed, both read when the file was
@@ -40,7 +40,7 @@ pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     let mut now = Seen::new();
     let mut changed = Vec::new();
     for path in source_files(&source.folder)? {
-        // Git's index may have a file that is not in the folder.
+        // Git's index may list a file that is not in the folder.
         let Ok(metadata) = source.folder.join(&path).symlink_metadata() else {
             continue;
         };
@@ -287,7 +287,7 @@ fn remove(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Returns a source of two files, and a path for its copy that does not exist yet.
+    /// Returns a source of two files, and a path for its copy, at which nothing exists yet.
     fn source(fixed: bool) -> (tempfile::TempDir, Files, PathBuf) {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("tree");

@@ -3,7 +3,7 @@
 
 use crate::svg::format_number;
 
-/// Least ratio of the largest to the smallest value at which a linear scale would hide the small values.
+/// Minimum ratio of the largest to the smallest value at which a linear scale would hide the small values.
 const TOO_WIDE: f64 = 30.0;
 
 /// How values map to positions.
@@ -126,7 +126,7 @@ impl Axis {
             .collect();
         let short: Vec<String> = values.iter().copied().map(format_number).collect();
         let texts = match short.windows(2).any(|pair| pair[0] == pair[1]) {
-            // Other numbers for people have two decimals, which are too few to distinguish these values.
+            // Other displayed numbers have two decimals, which are too few to distinguish these values.
             true => values.iter().copied().map(format_exactly).collect(),
             false => short,
         };

@@ -27,9 +27,9 @@ pub struct Bar {
     pub hint: String,
 }
 
-/// Least width for labels. A longer label widens it.
+/// Minimum width for labels. Longer labels get more.
 const LEFT: f64 = 108.0;
-/// Greatest width for labels.
+/// Maximum width for labels.
 const MOST: f64 = 260.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
@@ -65,7 +65,7 @@ impl Group {
     }
 }
 
-/// The scale that charts next to each other share, so that equal bars have equal values in all of them.
+/// The scale that charts next to each other share, so that bars of equal length have equal values in all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     axis: Axis,

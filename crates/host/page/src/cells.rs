@@ -12,7 +12,7 @@ use crate::pairs;
 use crate::scale::{Scale, cell_operation, shown_median};
 use crate::screen::words;
 
-/// Cells of one run that fit into one chart: the same workload and shape.
+/// Cells of one run that fit into one chart, because they have the same workload and shape.
 #[derive(Debug)]
 pub struct Panel<'r> {
     /// The run.
@@ -134,8 +134,8 @@ impl<'r> Panel<'r> {
     }
 }
 
-/// Drops the cells of wake-ups without an interrupt, by hypervisor and delivery, if each of them costs the same as
-/// under Rouse with injected interrupts. The cells' cost then depends neither on the hypervisor nor on the delivery.
+/// Drops, for each hypervisor and delivery, the cells of wake-ups without an interrupt, if each of them costs the same
+/// as under Rouse with injected interrupts. The cells' cost then depends neither on the hypervisor nor on the delivery.
 fn drop_repeats<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     let way = |cell: &Cell| (cell.under, cell.what.deliver);
     let first = (Under::Rouse, Deliver::Inject);

@@ -155,7 +155,7 @@ fn noise_column(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
 }
 
-/// Returns the column of the energy per wake-up according to the power model, if any cell has an energy.
+/// Returns the column of the energy per wake-up according to the energy model, if any cell has an energy value.
 fn energy_column(cells: &[&Cell]) -> Option<Column> {
     let texts = cells.iter().map(|cell| match &cell.energy_model {
         Some(model) => format!("{:.2}", model.uj_per_wakeup),

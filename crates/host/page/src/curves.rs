@@ -28,7 +28,7 @@ impl Line {
     }
 }
 
-/// Returns the least and the largest of `values`.
+/// Returns the smallest and the largest of `values`.
 pub fn value_range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     values.fold([f64::MAX, 0.0], |[low, high], value| {
         [low.min(value), high.max(value)]
@@ -38,7 +38,7 @@ pub fn value_range(values: impl Iterator<Item = f64>) -> [f64; 2] {
 /// A line is flat if its values differ by at most this share of the largest one.
 const FLAT: f64 = 0.05;
 
-/// Greatest width of the names at the lines' ends.
+/// Maximum width of the names at the lines' ends.
 const NAMES: f64 = 150.0;
 const LEFT: f64 = 40.0;
 const TOP: f64 = 18.0;
@@ -144,8 +144,8 @@ fn step_points(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f6
     points
 }
 
-/// Returns a chart of lines over a swept quantity, each named at its end. `range` has the least and the largest value
-/// of the quantity.
+/// Returns a chart of lines over a swept quantity, each named at its end. `range` has the smallest and the largest
+/// value of the quantity.
 pub fn draw_sweep(
     lines: &[Line],
     range: [f64; 2],

@@ -23,7 +23,7 @@ use foreign::Quoted;
 use crate::Column;
 use crate::grid::{self, Paint};
 
-/// Maximum number of characters of a line. Lines of our own texts are shorter; quoted ones may be longer.
+/// Maximum number of characters in a line. Lines of our own texts are shorter; quoted ones may be longer.
 const LINE: usize = 2000;
 
 /// The meaning of `±`.

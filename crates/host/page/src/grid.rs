@@ -64,9 +64,9 @@ fn painted_lines(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
 /// Like [`lines`], with `paint`, but at most `width` wide if a width is given. To fit, leaves out columns that are not
-/// the answer: first columns without a value, then columns whose rows all have the same text, then numbers from the
-/// right. A last line names the columns left out, with the common text of a column if there is one. If the other
-/// columns are still too wide, breaks the texts of the widest column of words into several lines.
+/// the answer: first those without a value, then those whose rows all have the same text, then numbers from the right.
+/// A last line names the columns left out, with the common text of a column if there is one. If the other columns are
+/// still too wide, breaks the texts of the widest column of words into several lines.
 pub fn fitted_lines(
     mut columns: Vec<&Column>,
     width: Option<usize>,
@@ -122,7 +122,7 @@ pub fn fitted_lines(
     lines
 }
 
-/// Least width of a column whose texts are broken into several lines.
+/// Minimum width of a column whose texts are broken into several lines.
 const LEAST: usize = 16;
 
 /// Returns the columns at a total width of `width`. The texts of the widest column of words are broken into several

@@ -3,9 +3,9 @@
 //!
 //! The method is that of V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW
 //! 2011: it finds the point that is farthest from the chord between the first and the last point, with both coordinates
-//! scaled to the range 0 to 1. Swept values grow by factors, so the method uses their logarithm.
+//! scaled to the range 0 to 1. Swept values grow by factors, so the method uses their logarithms.
 
-/// Least distance of a knee from the chord, as a share of the range. A curve that bends less has no knee.
+/// Minimum distance of a knee from the chord, as a share of the range. A curve that bends less has no knee.
 const LEAST: f64 = 0.1;
 
 /// Returns the first coordinate of the knee of `points`, which are sorted by this coordinate and all positive. Returns

@@ -138,7 +138,7 @@ fn cell_under_most_layers<'r>(
     })
 }
 
-/// Describes a row in words: either the costs are equal, or each cost follows with its ratio to Rouse's (or to the
+/// Describes a row in words: says that all costs are equal, or lists each cost with its ratio to Rouse's (or to the
 /// first layer's).
 fn costs_text(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;

@@ -8,7 +8,7 @@ use results::{Bounds, Cell, Results};
 
 use crate::column::thousands;
 
-/// A value of samples. If the samples were sorted into buckets, the value has their bounds.
+/// A value from samples. If the samples were sorted into buckets, also the bounds of the samples.
 pub type Figure = (u64, Option<Bounds>);
 
 /// How to show a run's values.
@@ -139,7 +139,7 @@ impl Scale {
         }
     }
 
-    /// Formats by how much one figure exceeds another. The difference has the rounding errors of both figures.
+    /// Formats by how much one figure exceeds another. The rounding errors of the two figures add up.
     pub fn show_difference(&self, one: Figure, other: Figure) -> String {
         let within =
             |(value, bounds): Figure| bounds.map_or(0, |of| self.rounding_error(value, of));

@@ -87,7 +87,7 @@ fn coarse_cells_note(results: &Results) -> Option<String> {
     ))
 }
 
-/// Describes the models from which the figures of energy come.
+/// Describes the models from which the energy figures come.
 fn energy_models(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     for model in results

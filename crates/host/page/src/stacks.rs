@@ -26,7 +26,7 @@ pub struct Stack {
     pub whole: Option<f64>,
 }
 
-/// The least and the greatest width for labels.
+/// The minimum and the maximum width for labels.
 const LEFT: [f64; 2] = [60.0, 190.0];
 const THICK: f64 = 13.0;
 const STEP: f64 = 16.0;

@@ -9,7 +9,7 @@ const LEFT: f64 = 48.0;
 const RIGHT: f64 = WIDTH - 30.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 128.0;
-/// Least height of the axis above and below the values, as a share of the largest value, so that a change of one per
+/// Minimum height of the axis above and below the values, as a share of the largest value, so that a change of one per
 /// cent looks small.
 const ROOM: f64 = 0.05;
 

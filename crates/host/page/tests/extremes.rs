@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Changes every number separately, so that chance leaves none out.
+/// Changes every number separately, so that none is left out by chance.
 #[test]
 fn each_number_of_a_log_above_the_bound_is_told() {
     let lines = samples::lines().join("\n");

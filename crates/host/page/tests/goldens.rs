@@ -68,7 +68,7 @@ fn no_page_shows_the_name_of_a_probe() {
     }
 }
 
-/// A page about boots that repeat one measurement has its machine, its caveats and its commands only once.
+/// A page about boots that repeat one measurement shows the machine, the caveats and the commands only once.
 #[test]
 fn equal_boots_are_told_once() {
     let run = logs_as_runs()

@@ -62,7 +62,7 @@ impl Remedy {
     }
 }
 
-/// Whether apt exists on this computer, with Debian's keys.
+/// Whether this computer has apt and Debian's keys.
 pub fn usable() -> bool {
     let tools = ["apt-get", "apt-cache", "dpkg"];
     let there = |tool: &&str| output(*tool, &["--version"]).is_some();
@@ -92,12 +92,12 @@ impl Tools {
         self.read_lists("deb", SUITES, architecture, remedy)
     }
 
-    /// Like [`Self::apt`], but lists source packages, and packages for this machine that build them.
+    /// Like [`Self::apt`], but lists source packages, and the packages for this machine that are needed to build them.
     pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.read_lists("deb deb-src", SOURCES, None, remedy)
     }
 
-    /// Like [`Self::apt`], but for packages of this machine from every release that is known.
+    /// Like [`Self::apt`], but lists packages for this machine from every known release.
     pub fn all_suites<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.read_lists("deb", ALL, None, remedy)
     }

@@ -31,7 +31,7 @@ const REMEDY: Remedy = Remedy {
 const VARIABLE: &str = "BAO";
 /// Bao's name for QEMU's `virt`.
 const PLATFORM: &str = "qemu-aarch64-virt";
-/// The file of Bao that describes this machine.
+/// The file in Bao's source that describes this machine.
 const DESCRIPTION: &str = "src/platform/qemu-aarch64-virt/virt_desc.c";
 /// A version of Bao that is known to have these files.
 const KNOWN: &str = "commit 738e3dc of July 2026 has it";
@@ -51,10 +51,10 @@ pub struct Bao {
     pub told: String,
 }
 
-/// The files of a Bao that was built.
+/// The files that a build of Bao produces.
 #[derive(Debug)]
 pub struct Built {
-    /// The file with which the machine starts: a flash with Trusted Firmware-A and Bao, or Bao alone.
+    /// The file from which the machine boots: a flash with Trusted Firmware-A and Bao, or Bao alone.
     pub start: PathBuf,
     /// Bao with its symbols.
     pub elf: PathBuf,
@@ -210,14 +210,14 @@ impl Bao {
     }
 }
 
-/// A change of one of Bao's files, without which Bao does not start on this emulator.
+/// A change to one of Bao's files, without which Bao does not start on this emulator.
 struct Change {
     file: &'static str,
-    /// The text that has to be before the changed text.
+    /// The text that has to precede the changed text.
     after: &'static str,
     from: &'static str,
     to: &'static str,
-    /// The end of the message if the file does not have the text to change.
+    /// The end of the error message if the file lacks the text to change.
     why: &'static str,
 }
 
@@ -242,8 +242,8 @@ const CHANGES: [Change; 2] = [
     },
 ];
 
-/// Without firmware, nothing answers an SMC, and all CPUs are on before Bao turns them on. So the call returns PSCI's
-/// ALREADY_ON (DEN0022F.b, 5.2.2).
+/// Without firmware, nothing answers an SMC, and all CPUs are already on when Bao turns them on. So the call returns
+/// PSCI's ALREADY_ON (DEN0022F.b, 5.2.2).
 const NO_FIRMWARE: Change = Change {
     file: "src/arch/armv8/armv8-a/smc.c",
     after: "__asm__ volatile(\"",
@@ -282,7 +282,7 @@ impl Change {
     }
 }
 
-/// Returns the name of a C compiler for this computer, with which Bao's build compiles a program that it runs itself.
+/// Returns the name of this computer's C compiler, with which Bao's build compiles a program that the build then runs.
 fn host_compiler() -> Result<&'static str> {
     let works = |name: &&str| {
         let mut command = Command::new(name);

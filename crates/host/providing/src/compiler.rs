@@ -69,8 +69,8 @@ pub fn provide(apt: &Apt<'_>) -> Result<()> {
     apt.unpack(&install_folder())
 }
 
-/// Writes scripts to `folder` that start the tools: the compiler's by their names with [`PREFIX`], the others by their
-/// own.
+/// Writes scripts to `folder` that start the tools. The names of the compiler's and binutils' scripts begin with
+/// [`PREFIX`]; the other scripts have their tools' names.
 pub fn write_scripts(folder: &Path) -> Result<()> {
     let (prefix, version) = (install_folder(), VERSION.trim_start_matches('-'));
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! gem5: the program to use.
 //!
-//! Unlike QEMU, no distribution packages gem5, so the user provides a program that was built for Arm.
+//! Unlike QEMU, gem5 is not packaged by any distribution, so the user provides a program that was built for Arm.
 
 pub mod checkpoints;
 

@@ -11,7 +11,7 @@ pub enum Tool {
     Debugger,
 }
 
-/// A package manager: its program, its command, its package with an emulator of arm64, and its package with a debugger
+/// A package manager: its program, its command, its package with an arm64 emulator, and its package with a debugger
 /// that supports arm64.
 struct Manager {
     program: &'static str,

@@ -30,8 +30,8 @@ pub fn no_cargo() -> BadInput {
     )
 }
 
-/// Returns a command for the pinned toolchain's Cargo, or else for the Cargo that runs this program, in the workspace's
-/// root.
+/// Returns a command that runs Cargo in the workspace's root: the pinned toolchain's Cargo, or else the Cargo that runs
+/// this program.
 pub fn cargo() -> Command {
     let mut cargo = match pinned::folder() {
         Some(folder) => Command::new(folder.join("bin/cargo")),
@@ -79,7 +79,7 @@ fn compiler() -> Option<&'static str> {
     said.as_deref()
 }
 
-/// Starts a thread that queries the compiler and Git for facts that every run needs, because each answer takes some
+/// Starts a thread that queries the compiler and Git for facts that every run needs, because each answer takes a few
 /// hundredths of a second.
 pub fn look_up_early() {
     thread::spawn(|| (build(), tree()));
@@ -156,7 +156,7 @@ pub fn host() -> Option<String> {
     host.map(str::to_owned)
 }
 
-/// Returns the compiler and the source tree from which images are built; `None` if no compiler answers.
+/// Describes the compiler and the source tree of the images' build; `None` if no compiler answers.
 ///
 /// The result is cached, since images are also compiled only once per run.
 pub fn build() -> Option<Build> {
@@ -215,8 +215,8 @@ pub fn rustc_version() -> Option<String> {
     Some(compiler()?.lines().next()?.to_owned())
 }
 
-/// Returns the changes since the commit, as `git status` lists them. The result is cached, because Git reads each file
-/// for it, which takes most of the time that the description of the tree needs.
+/// Returns the changes since the commit, as `git status` lists them. The result is cached, because Git reads every
+/// file, which takes most of the time that describing the tree takes.
 fn changes() -> Option<&'static str> {
     static CHANGES: OnceLock<Option<String>> = OnceLock::new();
     let said = CHANGES.get_or_init(|| output("git", &["status", "--porcelain"]));

@@ -61,8 +61,8 @@ const RELEASES: [Release; 3] = [
     },
 ];
 
-/// Flags that name the machine, pass the device tree to the next stage in x0, as to a kernel, and keep warnings of
-/// newer compilers from being errors.
+/// Flags that name the machine, pass the device tree to the next stage in x0, as for a kernel, and keep warnings of
+/// newer compilers from becoming errors.
 const FLAGS: [&str; 4] = [
     "PLAT=qemu",
     "QEMU_USE_GIC_DRIVER=QEMU_GICV3",

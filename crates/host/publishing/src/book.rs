@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `book`: makes a searchable site of the documents with mdBook.
+//! The verb `book`: makes a searchable site from the documents with mdBook.
 //!
 //! The documents stay in place, since they link to each other there. mdBook needs all pages below one folder, with
 //! `SUMMARY.md` at its top. So this verb [lays them out](layout) as in the repository, with the README at the top, and

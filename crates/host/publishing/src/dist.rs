@@ -90,7 +90,7 @@ pub fn dist(args: &DistArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns all files, after it has checked them for traces of this machine.
+/// Returns all files, after checking them for traces of this machine.
 fn checked_files(build: Option<&results::Build>) -> Result<Files> {
     let products = products::build_products()?;
     let mut files = licences::licence_files(&products)?;

@@ -2,10 +2,10 @@
 //! Passes the execution of every CPU to crate `rules`, and writes the rules' findings to a file.
 //!
 //! Most instructions do not matter to any rule. These instructions get no callback. Whether an instruction matters
-//! is decided when its block is translated. All accesses to memory matter, because of their addresses. The level of
-//! a block is in PSTATE when the block is translated, because the level is part of the block's translation key. A
-//! thread runs only one CPU, so a CPU's state needs no lock. Findings need a lock. Each finding is written to the
-//! file at once, so that it is kept whatever happens to the machine.
+//! is decided when its block is translated. All memory accesses matter, because of their addresses. When a block is
+//! translated, PSTATE holds the block's level, because the level is part of the block's translation key. A thread runs
+//! only one CPU, so a CPU's state needs no lock. Findings need a lock. Each finding is written to the file at once, so
+//! that it is kept whatever happens to the machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_uint};
@@ -25,8 +25,8 @@ use crate::registers::{self, Value};
 /// Number of instructions to examine after the read of a counter.
 const AFTER: isize = 16;
 /// Bit that is set in addresses translated by TTBR1_EL1 (DDI 0487K.a, D8.2). Only a guest's kernel uses these
-/// addresses, and Rouse's images do not. The kernel's accesses to memory are left out, because they would be most of
-/// what this module handles.
+/// addresses; Rouse's images do not. The kernel's accesses to memory are left out, because they would be most of what
+/// this module handles.
 const UPPER: u64 = 1 << 55;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -44,7 +44,7 @@ thread_local! {
 struct Handles {
     pstate: *mut api::Handle,
     general: [*mut api::Handle; 31],
-    /// ESR_EL2. Null if there is no EL2, and so is the next.
+    /// ESR_EL2. This handle and the next one are null if there is no EL2.
     syndrome: *mut api::Handle,
     /// FAR_EL2.
     fault_address: *mut api::Handle,
@@ -252,8 +252,8 @@ fn word_near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
     let here = unsafe { api::qemu_plugin_insn_haddr(instruction) }.cast::<u32>();
     let there = here.wrapping_offset(by);
     let same = here.addr() / PAGE == there.addr() / PAGE;
-    // SAFETY: the emulator has the instruction in its memory, and with it the rest of the
-    // page, which is aligned there as in the machine.
+    // SAFETY: the emulator has the instruction's whole page in its memory, with the same alignment as in the
+    // machine.
     (!here.is_null() && same).then(|| u32::from_le(unsafe { there.read_unaligned() }))
 }
 
@@ -308,7 +308,7 @@ fn translate_address(address: u64) -> Option<u64> {
 /// Returns the register of the interrupt controller that a device access read or wrote.
 ///
 /// # Safety
-/// Call it in the callback of this access, with the `place` that belongs to the access.
+/// Call this only in the access's own callback, with the `place` that belongs to the access.
 unsafe fn gic_register(info: u32, place: *const api::Place) -> Option<Mapped> {
     // SAFETY: as the caller promises; the name is a string that the emulator keeps.
     let (name, physical, stored) = unsafe {
@@ -356,7 +356,7 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
     on_cpu(index, |cpu, shared| cpu.note_access(shared, &access));
 }
 
-/// The emulator calls this after a CPU has taken an exception or an interrupt, which will return to `from`.
+/// The emulator calls this after a CPU has taken an exception or an interrupt whose return address is `from`.
 extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, _: u64, _: api::Data) {
     let Some(level) = current_level() else { return };
     let failed = (kind == api::EXCEPTION && level == 2)
@@ -373,8 +373,8 @@ extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, _: u64, _: api::Dat
     });
 }
 
-/// Returns the virtual address of the access that the CPU failed to make below EL2, if it has taken an exception to EL2
-/// for that (DDI 0487K.a, ESR_EL2, EC).
+/// Returns the virtual address of the access that failed below EL2, if the CPU has taken an exception to EL2 because of
+/// it (DDI 0487K.a, ESR_EL2, EC).
 fn failed_access() -> Option<u64> {
     const DATA_ABORT_LOWER: u64 = 0x24;
     let syndrome = read_register(|handles| handles.syndrome)?;

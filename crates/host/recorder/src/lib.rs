@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A QEMU plugin that observes what the CPUs execute, in one of three ways.
+//! A QEMU plugin that observes what the CPUs execute, in one of three modes.
 //!
 //! With option `out=FILE`, it records every instruction and every memory access of a CPU from one mark to the next: see
-//! crate `cost` for marks and trace. The plugin does not count anything, and does not know paths. The program that
-//! reads the trace interprets it, because that program can be tested. This way is for multi-threaded emulation only:
-//! with one thread, QEMU 11.1 charges code that CPUs share to the CPU that ran it first.
+//! crate `cost` for marks and trace. The plugin counts nothing, and knows nothing about paths. The program that reads
+//! the trace interprets it, because that program can be tested. This mode is for multi-threaded emulation only: with
+//! one thread, QEMU 11.1 charges code that CPUs share to the CPU that ran it first.
 //!
 //! With options `chart=FILE,samples=FILE`, it divides the samples of a run as crate `critical` defines: see `samples`.
-//! With `traces=FILE` too, it writes the blocks that each sample consists of. This way is for single-threaded emulation
-//! only.
+//! With `traces=FILE` too, it writes the blocks that each sample consists of. This mode is for single-threaded
+//! emulation only.
 //!
-//! With option `findings=FILE`, it records violations of the rules of crate `rules`: see `check`. This way is for
-//! multi-threaded emulation only, like the first way.
+//! With option `findings=FILE`, it records violations of the rules of crate `rules`: see `check`. This mode is for
+//! multi-threaded emulation only, like the first mode.
 
 #![allow(unsafe_code)]
 
@@ -70,7 +70,7 @@ struct TracedCpu {
     value: Value,
     /// Number of instructions that the CPU has executed; `None` once the CPU has reached EL1.
     before: Option<u64>,
-    /// The path whose beginning was the last mark, and the entries since then.
+    /// The path that began at the last mark, and the entries since then.
     window: Option<Mark>,
     entries: Vec<TraceEntry>,
     /// Level and address of the last instruction.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Divides samples while the machine runs: passes the emulator's events to a [`Cutter`](critical::Cutter).
 //!
-//! Instructions are counted block by block, by level and bookkeeping. At an instruction that matters according to the
-//! chart, the count excludes the rest of the instruction's block. An instruction that may trap ends its block. If an
-//! access in the middle of a block fails or goes to a device, the counts of the block's later instructions are taken
-//! back. Otherwise, the parts of a sample would not add up to the sample, which is checked. A block's level is part of
-//! its translation key, so PSTATE has this level when the block is translated.
+//! Instructions are counted block by block, separately by level and for bookkeeping. At an instruction that matters
+//! according to the chart, the count excludes the rest of the instruction's block. An instruction that may trap ends
+//! its block. If an access in the middle of a block fails or goes to a device, the counts of the block's later
+//! instructions are subtracted again. Otherwise, the parts of a sample would not add up to the sample, which is
+//! checked. A block's level is part of its translation key, so PSTATE has this level when the block is translated.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes to callbacks the number of the CPU that ran a block first.
 //! QEMU's inline operations, which are code that QEMU itself adds to blocks, write to wrong addresses for every CPU but

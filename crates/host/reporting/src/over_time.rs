@@ -31,7 +31,7 @@ const CHARTS: usize = 24;
 /// Largest number of characters in a note.
 const LONG: usize = 600;
 
-/// Number of a table's rows that fit a screen.
+/// Number of a table's rows that fit on a screen.
 const ROWS: usize = 24;
 
 /// A cell with its median at each moment (a run, or the repetitions of a run) that has the cell.
@@ -49,7 +49,7 @@ impl CellOverTime<'_> {
         self.known_medians().min() != self.known_medians().max()
     }
 
-    /// Returns the ratio of the largest median to the least.
+    /// Returns the ratio of the largest median to the smallest.
     fn change_ratio(&self) -> f64 {
         let [least, most] = [self.known_medians().min(), self.known_medians().max()]
             .map(|median| median.unwrap_or(0) as f64);

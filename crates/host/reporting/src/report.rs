@@ -164,8 +164,8 @@ pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     page::results_page(None, &merge::join_sweeps(vec![run]))
 }
 
-/// Writes a page that a command makes in addition to its answer, to `out` if it was named or else to a new folder, and
-/// prints the page's path. If the new folder can't be created, prints a warning instead of writing the page.
+/// Writes a page that a command makes in addition to its answer, to `out` if that was named, or else to a new folder,
+/// and prints the page's path. If the new folder can't be created, prints a warning instead of writing the page.
 pub fn write_page(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
     let (out, place) = match out {
         Some((out, place)) => (out, place.to_owned()),
@@ -188,7 +188,7 @@ pub fn write_page(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
 /// The paths of the output.
 struct Places {
     page: PathBuf,
-    /// Folder for the data, if it is written.
+    /// Folder for the data, if data is written.
     data: Option<PathBuf>,
 }
 
@@ -224,7 +224,7 @@ fn is_page(out: &Path) -> bool {
     let extension = out.extension().and_then(|extension| extension.to_str());
     let named = matches!(extension, Some("html" | "htm")) || out == Path::new("-");
     let exists = out.metadata().map(|what| what.file_type());
-    // A path that is neither a folder nor a file is for the page, if it is writable at all.
+    // A path that is neither a folder nor a file is used for the page, if it is writable at all.
     exists.map_or(named, |what| !what.is_dir() && (named || !what.is_file()))
 }
 

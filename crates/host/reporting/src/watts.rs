@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--watts FILE`: the powers for the model of energy, which replace the powers in the board's
+//! `--watts FILE`: the powers for the energy model, which replace the powers in the board's
 //! file.
 
 use std::path::Path;

@@ -9,18 +9,18 @@ use wire::Record;
 
 use crate::Results;
 
-/// The largest number: about three days, in ticks of a 1 GHz counter.
+/// The largest allowed number: about three days, in ticks of a 1 GHz counter.
 pub const MOST: u64 = 1 << 48;
-/// The largest sum of the numbers of a file.
+/// The largest allowed sum of the numbers in a file.
 pub const SUM: u64 = 1 << 58;
-/// The largest number of CPUs. This bound is lower than the others, because the number of CPU pairs grows with the
-/// square of this one.
+/// The largest allowed number of CPUs. This bound is lower than the others, because the number of CPU pairs grows with
+/// the square of the number of CPUs.
 pub const CPUS: u64 = 1 << 16;
 
-/// Objects that describe the machine with names and numbers of its own. The objects' numbers are not checked, because
+/// Objects that describe the machine with arbitrary names and numbers. The numbers are not checked, because
 /// they are only shown.
 const SHOWN: [&str; 2] = ["features", "fidelity"];
-/// Kinds of records without numbers. In other kinds, [`TEXT_KEYS`] lists the keys of texts that may look like numbers.
+/// Kinds of records without numbers. For other kinds, [`TEXT_KEYS`] lists the keys whose text may look like a number.
 const TEXTS: [&str; 6] = ["feature", "probe", "note", "unit", "refused", "failed"];
 const TEXT_KEYS: [&str; 5] = ["name", "why", "text", "version", "hypervisor"];
 

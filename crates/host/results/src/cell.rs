@@ -18,7 +18,7 @@ use crate::program::Program;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, checked_texts, words};
 
-/// Name of the stage that is the sum of all stages, and is not a stage itself.
+/// Name of the entry among the stages that is the sum of all stages, and not a stage itself.
 const STAMPED: &str = "traced";
 
 /// Returns the names of the words that define a cell, in the order of the columns in results.csv.
@@ -163,7 +163,7 @@ impl Cell {
         }
     }
 
-    /// Whether the cell was cut short, so that passes are missing.
+    /// Whether the cell was cut short, and thus lacks passes.
     pub fn is_part(&self) -> bool {
         self.passes_planned > 0 && self.ended.is_none()
     }
@@ -173,8 +173,8 @@ impl Cell {
         self.ended == Some(End::Budget)
     }
 
-    /// Returns the number of wake-ups that the cell's counters cover, at least 1. The result is the number of wake-ups
-    /// made, or else the number of samples if the log lacks the number of wake-ups.
+    /// Returns the number of wake-ups that the cell's counters cover, at least 1. This is the number of wake-ups that
+    /// were made, or, if the log lacks that number, the number of samples.
     pub fn counted(&self) -> u64 {
         match self.made {
             0 => self.stats.map_or(1, |stats| stats.count.max(1)),
@@ -182,13 +182,13 @@ impl Cell {
         }
     }
 
-    /// Returns a counter per sample, or 0 if the counter is missing.
+    /// Returns the value of a counter per sample, or 0 if the counter is missing.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
         count as f64 / self.counted() as f64
     }
 
-    /// Returns a note if most of EL2's halts did not take the fast path in assembly, so that the figures describe
+    /// Returns a note if most of EL2's halts did not take the fast path in assembly, because the figures then describe
     /// another path. The cause may be a syndrome that the fast path does not handle. There is no note if slow halts are
     /// expected: with adaptive polling by EL2 or with a neighbour they are the rule, and with Linux they are frequent.
     pub fn slow_halts(&self) -> Option<String> {
@@ -207,8 +207,8 @@ impl Cell {
         })
     }
 
-    /// Whether any IPI was sent. With [`plan::Wake::Elide`], an IPI is sent only if the poll of the CPU to wake has
-    /// already ended.
+    /// Whether any IPI was sent. With [`plan::Wake::Elide`], an IPI is sent only if the CPU to wake has already stopped
+    /// polling.
     pub fn sends_ipis(&self) -> bool {
         self.ipis.get("sent").is_some_and(|sent| *sent > 0)
     }
@@ -219,14 +219,14 @@ impl Cell {
         !self.under.is_other() || !self.exits.is_empty() || self.divided_samples().is_some()
     }
 
-    /// Whether `floor` is this cell on the bare machine, where nothing is trapped or injected.
+    /// Whether `floor` is the same cell on the bare machine, where nothing is trapped or injected.
     pub fn has_bare_machine_twin(&self, floor: &Self) -> bool {
         floor.under == Under::None
             && floor.what == self.what.on_bare_machine()
             && floor.cpus == self.cpus
     }
 
-    /// Whether `other` is this cell under another layer.
+    /// Whether `other` is the same cell, under any hypervisor or none.
     pub fn is_like(&self, other: &Self) -> bool {
         other.what == self.what && other.cpus == self.cpus
     }
@@ -314,8 +314,8 @@ impl Cell {
         format!("{}{loops}", self.what.workload)
     }
 
-    /// Returns the rate of requests as a share of the intended rate: 1 if the receiver keeps up. `None` if requests do
-    /// not arrive at fixed times.
+    /// Returns the achieved rate of requests as a share of the intended rate: 1 if the receiver keeps up. `None` if
+    /// requests do not arrive at fixed times.
     pub fn load_reached(&self) -> Option<f64> {
         let load = self.counters.get("arrivals")?;
         let ticks = |name: &str| load.get(name).copied().filter(|ticks| *ticks > 0);

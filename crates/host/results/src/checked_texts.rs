@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks texts of results whose set of values is fixed. A file with any other value is refused.
+//! Checks the texts in results that have a fixed set of values. A file with any other value is refused.
 
 use foreign::Quoted;
 use schemars::{Schema, SchemaGenerator, json_schema};

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use crate::records::CellRecords;
 use crate::{Cell, Results};
 
-/// The largest relative difference between readings of one clock that does not count as a change. A reading is accurate
+/// If readings of one clock differ by at most this fraction, the clock counts as unchanged. A reading is accurate
 /// to 1 in 200, and two readings may be wrong in opposite directions. The smallest steps in which cores change their
 /// clocks are about 100 MHz at about 3 GHz.
 pub const MOVED: f64 = 0.02;
 
 /// Returns the frequency, in Hz, of each measuring CPU at a boot's first pass. The keys are the CPUs' numbers as text.
-/// The value is the first frequency that was read in any of the CPU's `cells`, which are in the order of the first
+/// Each value is the first frequency that was read in any of the CPU's cells. `cells` is in the order of the first
 /// pass.
 pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
@@ -29,14 +29,14 @@ pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     first
 }
 
-/// Returns by how much the frequency changed within `passes`, which have its values at the beginning and end of each
-/// pass, or by how much it differs from `first`. The result is a share of the highest frequency. `None` if it is at
-/// most [`MOVED`].
+/// Returns the range of the frequencies in `passes` (one at the beginning and one at the end of each
+/// pass) and of `first`, as a share of the highest frequency. `None` if this share is at most
+/// [`MOVED`].
 pub fn frequency_shift(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     let (low, high) = hz_range(known_hz(passes))?;
     let (low, high) = hz_range([low, high].into_iter().chain(first))?;
     let share = (high - low) as f64 / high as f64;
-    // The share is rounded, because readings are not more accurate.
+    // The share is rounded, because readings are no more accurate than that.
     (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
 }
 
@@ -76,7 +76,7 @@ mod tests {
     const GHZ: u64 = 1_000_000_000;
 
     /// Returns the clock readings of `cells` cells in four passes, in the orders forwards, backwards, backwards,
-    /// forwards. `hz` returns the frequency at a time.
+    /// forwards. `hz` returns the frequency at a given time.
     fn run(cells: usize, hz: impl Fn(u64) -> u64) -> Vec<Vec<[u64; 2]>> {
         let mut found = vec![Vec::new(); cells];
         let mut time = 0;

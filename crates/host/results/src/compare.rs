@@ -3,7 +3,7 @@
 //! because samples of one run are correlated.
 //!
 //! [`Comparison`] has the cells with their verdicts, and the cells that one side lacks. [`differences`] lists
-//! differences between the runs other than those of the code. Crate `significance` has the statistical tests.
+//! differences between the runs other than those in their code. Crate `significance` has the statistical tests.
 //! docs/significance.md explains them to users.
 
 mod figures;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{CellRecords, ClockRecords, Records};
 
-/// The largest difference between a steady clock's readings, in millionths. A reading is accurate to 1 in 4000, so two
+/// Readings of a clock agree if they differ by at most this many millionths. A reading is accurate to 1 in 4000, so two
 /// readings of a steady clock differ by up to 500 millionths. The limit is twice that.
 pub const AGREES_PPM: i64 = 1000;
 
@@ -82,7 +82,7 @@ pub(crate) fn clocks_of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreC
     clocks.collect()
 }
 
-/// Adds the clocks of another boot to `all`. For each core, keeps the boot in which the clock drifted most.
+/// Adds the clocks of another boot to `all`. For each core, keeps the clock from the boot in which it drifted most.
 pub(crate) fn add_boot(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
     for clock in more {
         let known = all.iter_mut();

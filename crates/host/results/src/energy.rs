@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A model of energy: multiplies the time that the CPUs spent in each state within a cell's samples by the watts that
+//! The energy model: multiplies the time that the CPUs spent in each state within a cell's samples by the watts that
 //! the user states for this state. Only the time is measured.
 
 use schemars::JsonSchema;
@@ -83,8 +83,8 @@ impl Watts {
 
 impl Results {
     /// For each cell whose residency is known, computes the energy of its wake-ups from `watts`, and replaces the
-    /// energy of an earlier model. If the counter counts instructions, there is no time to multiply by watts, and a
-    /// note reports this. Another note reports if no cell has time stamps.
+    /// energy from an earlier model. If the counter counts instructions, there is no time to multiply by watts, and a
+    /// note reports this. If no cell has time stamps, another note reports that.
     pub fn model_energy(&mut self, watts: &Watts) {
         const WHAT: &str = "model of energy: ";
         self.notes.retain(|note| !note.starts_with(WHAT));
@@ -111,7 +111,7 @@ impl Results {
 }
 
 impl Cell {
-    /// Returns the microjoules of a wake-up, if the counter runs at `hz` Hz.
+    /// Returns the microjoules per wake-up, given a counter that runs at `hz` Hz.
     fn uj_per_wakeup(&self, watts: &Watts, hz: u64) -> Option<f64> {
         let stamped = self.counters.get("stamped")?.get("samples").copied()?;
         if self.residency.is_empty() || stamped == 0 || hz == 0 {
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Results of ten round trips between two CPUs, which last 1 ms each, with a counter of 1 GHz.
+    /// Results of ten round trips of 1 ms each between two CPUs, with a counter of 1 GHz.
     fn timed() -> Results {
         let mut results = results();
         results.unit = "ticks".into();

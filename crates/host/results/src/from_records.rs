@@ -30,8 +30,8 @@ const MACHINE: [&str; 12] = [
     "atomics",
 ];
 impl Results {
-    /// Adds the records of a boot under `under`. The description of the machine is from the first boot that has a
-    /// description. Leaves out cells whose unit differs from the earlier boots' unit, because a table has only one
+    /// Adds the records of a boot under `under`. The description of the machine comes from the first boot that
+    /// has one. Leaves out cells whose unit differs from the earlier boots' unit, because a table has only one
     /// unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
@@ -113,7 +113,7 @@ impl Results {
         machine.firmware = field("firmware").into();
         machine.hypervisor = field("hypervisor").into();
         let features = records.features.iter();
-        // All fields that have no field of their own in results become features.
+        // All fields that have no counterpart in results become features.
         let more = records
             .machine
             .iter()
@@ -145,7 +145,7 @@ fn json_value(text: &str) -> Value {
     }
 }
 
-/// Converts a cell's records. `first_hz` is its core's frequency at the first pass of its boot.
+/// Converts a cell's records. `first_hz` is the frequency of the cell's core in the first pass of the boot.
 ///
 /// # Errors
 /// Names the unknown word.
@@ -207,7 +207,7 @@ fn convert_cell(
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        // If samples count instructions, samples with time stamps execute other instructions than the samples that are
+        // If samples count instructions, samples with time stamps execute other instructions than the samples
         // shown.
         residency: match unit {
             INSNS => Counts::new(),
@@ -226,8 +226,8 @@ fn convert_cell(
     })
 }
 
-/// Returns the unit of a cell's values in a boot that counts in `unit`. If all CPUs may be idle at once, values are not
-/// numbers of instructions.
+/// Returns the unit of a cell's values in a boot that counts in `unit`. If all CPUs may be idle at once, the values are
+/// not instruction counts.
 fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {
         "insns" if cell.has_idle_time() => VIRTUAL,

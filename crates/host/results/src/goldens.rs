@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, some with the instructions of their samples, and the expected files that tests compare with.
+//! Logs of boots, some with the instructions of their samples, and the expected files that tests compare against.
 //!
 //! The command [`AGAIN`] rewrites all expected files. Review the difference before you commit it.
 
@@ -33,7 +33,7 @@ pub fn log_results() -> Vec<(String, Results)> {
         let text = fs::read_to_string(path).expect("the log can be read");
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut results = capture::results(&text).expect("the log has records");
-        // If a plugin of the emulator observed the samples of the same boot, its output is in the file next to the log.
+        // If a plugin of the emulator observed the samples of the same boot, its output is in a file next to the log.
         if let Ok(seen) = fs::read_to_string(path.with_extension("samples")) {
             results.add_samples(0, plan::Under::Rouse, critical::from_text(&seen));
         }

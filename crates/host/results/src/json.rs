@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// Depth of nesting below which values stay on the line of the enclosing value.
+/// Nesting depth beyond which values stay on the line of the enclosing value.
 const DEPTH: usize = 2;
 
 /// Returns the JSON text of `value`, followed by a line end.
@@ -22,7 +22,7 @@ pub fn text(value: &impl Serialize) -> Result<String> {
     Ok(String::from_utf8(bytes)?)
 }
 
-/// A formatter that breaks lines only above the depth [`DEPTH`].
+/// A formatter that breaks lines only down to the nesting depth [`DEPTH`].
 #[derive(Debug, Default)]
 struct Shallow {
     depth: usize,

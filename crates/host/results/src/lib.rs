@@ -55,5 +55,5 @@ pub use words::{help, valued};
 pub const VIRTUAL: &str = "vticks";
 /// The unit of samples that count instructions.
 pub const INSNS: &str = "insns";
-/// All units of values. The empty unit means that the unit is unknown.
+/// All units of values. An empty unit means that the unit is unknown.
 pub const UNITS: [&str; 5] = ["", INSNS, VIRTUAL, "ticks", "cycles"];

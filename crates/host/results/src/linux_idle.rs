@@ -9,14 +9,14 @@ use crate::{Cell, INSNS, VIRTUAL};
 
 /// Name of the guest in [`Machine::handed_over`](crate::Machine::handed_over).
 pub const GUEST: &str = "guest";
-/// Probes for the properties on which polls depend: a store by another CPU ends a WFE, and CPUs run at the same time.
+/// Probes for the properties that polls depend on: a store by another CPU ends a WFE, and CPUs run at the same time.
 const STORE_ENDS_WFE: &str = "monitor_wakes_wfe";
 const AT_ONCE: &str = "cpus_run_at_once";
 /// Names of the kernel's own polling loop, which runs either on all CPUs, or on the CPUs whose file `idle_poll`
 /// requests it.
 const POLLS: [&str; 2] = ["nohlt", "idle_poll"];
-/// Least share of its limit that a poll lasts if it has reached the limit. The share is below 1, because the kernel
-/// reads its clock after the limit, and the time of a state is in whole microseconds.
+/// A poll that lasted at least this share of its limit counts as having reached it. The share is below 1, because the
+/// kernel reads its clock after the limit, and the time of a state is in whole microseconds.
 const WHOLE: f64 = 0.95;
 
 /// A state of cpuidle.
@@ -88,8 +88,8 @@ impl Cell {
         POLLS.contains(&&*self.idles_by) || self.polls_of_cpuidle().is_some()
     }
 
-    /// Adds the properties on which Linux's waits depend and which the machine does not model. An emulator that counts
-    /// instructions runs the CPUs by turns, and its WFE returns at once, unless the kernel's waits hand over the turn.
+    /// Adds the properties that Linux's waits depend on and that the machine does not model. An emulator that counts
+    /// instructions runs the CPUs in turn, and its WFE returns at once, unless the kernel's waits hand the turn over.
     pub(crate) fn note_unmodelled(&mut self, hands_over: bool) {
         if !self.what.workload.is_linux() || ![INSNS, VIRTUAL].contains(&self.unit.as_str()) {
             return;
@@ -105,7 +105,7 @@ impl Cell {
     }
 
     /// Returns a note if polls lasted until their limit, which means that no wake-up ended them. If values include idle
-    /// time, polls are expected to do so.
+    /// time, polls are expected to last that long.
     pub(crate) fn late_polls_note(&self) -> Option<String> {
         let polls = self.polls_of_cpuidle()?;
         let each = polls.ns as f64 / polls.entries as f64;

@@ -78,8 +78,8 @@ fn is_one_setup(a: &Results, b: &Results) -> bool {
         && (a.unit_how == b.unit_how || a.unit == "cycles")
 }
 
-/// Whether two descriptions are of the same machine. The clock of its core is measured with an error of 1 in 500. The
-/// clocks of all measuring cores are measured in each boot, like values, and may differ.
+/// Whether two descriptions are of the same machine. The core's clock is measured with an error of 1 in 500. The clocks
+/// of all measuring cores are measured anew in each boot, like values, and may differ.
 fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     let apart = a.core_hz.abs_diff(b.core_hz);
     let alike = Machine {
@@ -120,7 +120,7 @@ fn rank_in_plan(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
     (workload, shape, cell.under, cell.what.rank())
 }
 
-/// Appends numbers to names of runs where several runs have one name.
+/// Appends numbers to the names of runs that share a name.
 fn make_names_unique(runs: &mut [Run]) {
     let mut known: BTreeSet<String> = BTreeSet::new();
     for run in runs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes the share of the CPU time that neighbours of a cell's CPUs got, and the work that they did, from counters
+//! Computes, from counters, the share of the time of a cell's CPUs that neighbours got, and the work that they did
 //! (`docs/hypervisors.md`).
 
 use crate::Cell;
@@ -7,10 +7,10 @@ use crate::Cell;
 /// CPU share and work of the neighbours on a cell's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began because a vCPU waited. The share is measured in
-    /// ticks of the counter, whatever was executed meanwhile.
+    /// Share of the CPUs' time, 0 to 1, spent in neighbours' turns that began because a vCPU waited. The share is
+    /// measured in ticks of the counter, regardless of what was executed meanwhile.
     pub given: f64,
-    /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began although no vCPU waited.
+    /// Share of the CPUs' time, 0 to 1, spent in neighbours' turns that began although no vCPU waited.
     pub taken: f64,
     /// Units of work that the neighbours did per operation.
     pub units: f64,
@@ -32,7 +32,7 @@ impl Neighbours {
 }
 
 impl Cell {
-    /// Computes the neighbours' share and work. `None` if there are no neighbours. `frequency` is the counter's, in Hz.
+    /// Computes the neighbours' share and work. `None` if there are no neighbours. The counter runs at `frequency` Hz.
     #[must_use]
     pub fn neighbours(&self, frequency: u64) -> Option<Neighbours> {
         let counts = self.counters.get("neighbour")?;

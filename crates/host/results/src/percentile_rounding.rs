@@ -14,10 +14,10 @@ pub struct Rounded {
 }
 
 impl Bounds {
-    /// Returns the value to show for a percentile in `value`'s bucket: the middle of the bucket, which is cut to the
-    /// samples' bounds first. All values of a bucket give the same result, so a rounded value may be rounded again.
-    /// `per_bucket` converts from ticks, which were sorted into buckets, to the unit of values: it is the number of
-    /// units per tick.
+    /// Returns the value to show for a percentile in `value`'s bucket: the middle of the bucket, after clipping the
+    /// bucket to the samples' bounds. All values of a bucket give the same result, so a rounded value may be rounded
+    /// again. `per_bucket` converts from ticks, which were sorted into buckets, to the unit of values: it is the number
+    /// of units per tick.
     pub fn round_percentile(self, value: u64, per_bucket: f64) -> Rounded {
         let alike = hist::alike((value as f64 / per_bucket).round() as u64);
         let unit = |clock: u64| (clock as f64 * per_bucket).round() as u64;
@@ -34,8 +34,8 @@ impl Bounds {
         let (low, high) = (first.max(self.min), last.min(self.max));
         match low <= high {
             true => middle(low, high),
-            // The bucket is outside the samples' bounds because a unit was rounded, or because the file contradicts
-            // itself.
+            // The bucket is outside the samples' bounds because a unit conversion was rounded, or because the file
+            // contradicts itself.
             false if (self.min..=self.max).contains(&value) => exact,
             false => middle(first, last),
         }
@@ -52,7 +52,7 @@ impl Stats {
 }
 
 impl Cell {
-    /// Replaces the percentiles, which are arbitrary values of their buckets, by the values to show.
+    /// Replaces the percentiles, which are arbitrary values in their buckets, with the values to show.
     pub(crate) fn round_percentiles(&mut self, per_bucket: f64) {
         if let Some(stats) = &mut self.stats {
             stats.round_stats(per_bucket);
@@ -68,7 +68,7 @@ impl Cell {
 }
 
 impl Results {
-    /// Replaces the percentiles of all cells by the values to show, whichever value of a bucket the file has.
+    /// Replaces all cells' percentiles with the values to show, regardless of which value in its bucket the file has.
     pub fn round_percentiles(&mut self) {
         let of_core = (self.unit == "cycles").then_some(self.machine.core_hz);
         for cell in &mut self.cells {
@@ -78,8 +78,8 @@ impl Results {
     }
 }
 
-/// Returns how many units of the values there are per tick of the counter. With `cycles_hz`, values are cycles of a
-/// core.
+/// Returns the length of a tick of the counter in the values' unit, which is cycles of a core if `cycles_hz` is
+/// given.
 pub(crate) fn units_per_tick(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
     match cycles_hz {
         Some(hertz) if cntfrq_hz > 0 => hertz as f64 / cntfrq_hz as f64,
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// These medians would contradict the nearby least or largest sample if they were not rounded within the bounds.
+    /// These medians would contradict the nearby smallest or largest sample if they were not rounded within the bounds.
     #[test]
     fn no_percentile_is_outside_of_the_samples() {
         let known = |value, min, max| {

@@ -37,7 +37,7 @@ struct OpenBlock {
     spoilt: bool,
 }
 
-/// The reason why our program on another kernel has given up, which its last record contains.
+/// The reason, from its last record, why our program on another kernel has given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenUp {
     /// The program can't execute the request.
@@ -68,9 +68,9 @@ impl Collector {
     pub fn feed(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Err(Damage::NotARecord) => return false,
-            // The sequence number that is missing will show that this record is lost.
+            // The missing sequence number will show that this record is lost.
             Err(Damage::Checksum | Damage::Form) => {}
-            // Such a record does not depend on earlier ones, so it counts whatever was lost before.
+            // Such a record does not depend on earlier ones, so it counts even if others were lost before it.
             Ok(record) if matches!(record.kind, "refused" | "failed") => {
                 let why = text_field(&record, "why").unwrap_or_default();
                 self.given_up = Some(match record.kind {
@@ -349,7 +349,7 @@ impl Collector {
         }
     }
 
-    /// Notes a damaged block of a cell: its first record did not arrive.
+    /// Notes a cell's block that is damaged because its first record did not arrive.
     fn note_lost_cell(&mut self, id: Option<u64>) {
         let title = match id {
             Some(id) => format!("cell {id} (its first record is missing)"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Invented runs for tests.
+//! Made-up runs for tests.
 
 use plan::{Under, Wait, Workload};
 use wire::Line;

@@ -20,7 +20,7 @@ const EXITS: [&str; 10] = [
 ];
 const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
 const WAKES: [&str; 1] = ["timeout"];
-/// Titles of the columns about divided samples.
+/// Titles of the columns for the path and the parts of samples.
 const PATH: [&str; 15] = [
     "path_samples",
     "path_unclear",

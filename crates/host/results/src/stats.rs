@@ -67,7 +67,7 @@ pub struct Stage {
 }
 
 impl Stats {
-    /// Computes the statistics of values, given how often each occurs. A percentile is the value of nearest rank.
+    /// Computes the statistics of values, given how often each occurs. Percentiles are nearest-rank values.
     pub fn of(values: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = values.values().sum();
         let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
@@ -90,14 +90,14 @@ impl Stats {
         }
     }
 
-    /// Whether there are enough samples for the percentile of `per_mille` thousandths. Ten samples must be above it, so
-    /// that the few largest ones do not decide.
+    /// Whether there are enough samples for the percentile at `per_mille` thousandths. Ten samples must be above it, so
+    /// that the few largest ones do not decide its value.
     pub const fn supports(&self, per_mille: u64) -> bool {
         self.count * (1000 - per_mille) >= Self::BEYOND * 1000
     }
 
-    /// Returns the least number of samples that is enough for the percentile of `per_mille` thousandths, which must be
-    /// below 1000.
+    /// Returns the smallest number of samples that is enough for the percentile at `per_mille` thousandths, which must
+    /// be below 1000.
     pub const fn samples_needed(per_mille: u64) -> u64 {
         (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
     }

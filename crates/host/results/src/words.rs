@@ -2,7 +2,7 @@
 //! The words of a cell in `results.json`: a field for each dimension of [`plan::DIMENSIONS`]. Words that are numbers
 //! become JSON numbers, and all others become text.
 //!
-//! A missing word means the neutral value. An unknown word is an error that names it.
+//! A missing word means the neutral value. An unknown word causes an error that names the word.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// Returns the schema for what [`serialize`] writes. The schema and [`serialize`] use one table of dimensions.
+/// Returns the schema of the fields that [`serialize`] writes. Both use the same table of dimensions.
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut fields = Map::new();
     let mut required = Vec::new();
@@ -77,7 +77,7 @@ pub fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "properties": fields, "required": required })
 }
 
-/// Describes a dimension and its words, in the words of its option's help text.
+/// Describes a dimension and its words by the help text of its option.
 pub fn help(info: &Info) -> String {
     let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
     let help = info.help.replace("{words}", &list(""));

@@ -136,7 +136,7 @@ fn two_cpus_on_a_busy_host() {
     assert_eq!((alarms.comparisons, alarms.cells), (5, 0));
 }
 
-/// Checks what the method promises: if the sides are drawn at random, so that changes of the host over time affect both
+/// Checks the method's promise: if the sides are drawn at random, so that changes in the host over time affect both
 /// alike, at most one comparison in twenty has any alarm.
 #[test]
 fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
@@ -159,8 +159,8 @@ fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
     assert!(alarms.cells > 0);
 }
 
-/// Adds a slowdown of 5 % to the recorded variation. The first twenty runs of each side determine a recommended number
-/// of runs, which finds the slowdown about as often as promised.
+/// Adds a slowdown of 5 % to the recorded variation. The first twenty runs of each side yield a recommended number of
+/// runs, with which the slowdown is found about as often as promised.
 #[test]
 fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     let boots = boots("one-cpu.csv", None);

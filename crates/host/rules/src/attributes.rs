@@ -16,7 +16,7 @@ pub enum Type {
     Normal,
 }
 
-/// Base-2 logarithm of the bytes of a page.
+/// Base-2 logarithm of the page size in bytes.
 const PAGE: u64 = 12;
 /// Number of pages whose type a CPU caches.
 const KEPT: usize = 16;
@@ -32,7 +32,7 @@ pub struct Types {
 struct Page {
     address: u64,
     level: u8,
-    /// Number of TLBIs for all CPUs that had been executed by the time of the lookup.
+    /// Number of broadcast TLBIs that had been executed by the time of the lookup.
     invalidated: u64,
 }
 

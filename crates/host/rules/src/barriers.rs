@@ -5,14 +5,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// Number of CPUs whose DSBs are counted. The numbers that an emulator gives its CPUs are below this.
+/// Number of CPUs whose DSBs are counted. All CPU numbers of an emulator are lower.
 const CPUS: usize = 512;
 
-/// Number of DSBs for all kinds of accesses that each CPU has executed.
+/// How many DSBs each CPU has executed. Only DSBs that apply to both loads and stores count.
 #[derive(Debug)]
 pub struct Barriers {
     executed: Box<[AtomicU64]>,
-    /// Least number that is above the numbers of all CPUs that have executed a DSB.
+    /// One more than the highest number of a CPU that has executed a DSB.
     cpus: AtomicUsize,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Passes the instructions that a CPU has executed to the rules.
+//! Passes a CPU's executed instructions to the rules.
 
 use crate::access::Access;
 use crate::controls::Controls;
@@ -91,8 +91,8 @@ impl CheckedCpu {
         self.rules.on_access(&now, access);
     }
 
-    /// Notes that instructions are fetched for the first time since they were written. The instructions begin at
-    /// `place`, and are in `bytes` bytes of memory from `physical` on.
+    /// Notes that instructions are fetched for the first time since they were written. They begin at `place`, and
+    /// occupy `bytes` bytes of memory from physical address `physical` on.
     pub fn note_fetch(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
         self.settle_instruction(shared);
         let now = Now {
@@ -108,8 +108,8 @@ impl CheckedCpu {
     }
 
     /// Notes that the CPU has taken an interrupt to `level`. Its handler will return to address `from`. An interrupt is
-    /// taken between two instructions. So the last instruction was executed, even if its own address is `from`, as at
-    /// the beginning of a loop.
+    /// taken between two instructions. So the last instruction was executed, even if its own address is `from`, as when
+    /// a loop is about to execute it again.
     pub fn note_interrupt(&mut self, shared: &Shared, from: u64, level: u8) {
         self.settle_instruction(shared);
         self.enter_level(shared, from, level);
@@ -135,8 +135,8 @@ impl CheckedCpu {
         self.enter_level(shared, from, level);
     }
 
-    /// Notes that the instruction at `pc`, below EL2, did not access the virtual address `address`, because of an exception
-    /// to EL2. The exception is noted next.
+    /// Notes that the instruction at `pc`, below EL2, did not access the virtual address `address`, because it took an
+    /// exception to EL2. The exception is noted next.
     pub fn note_failed_access(&mut self, shared: &Shared, pc: u64, address: u64) {
         if self.begun.is_some_and(|(step, _)| step.place.pc != pc) {
             self.settle_instruction(shared);

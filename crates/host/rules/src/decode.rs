@@ -36,7 +36,7 @@ pub enum Operation {
         register: Register,
         /// The number of the general register. 31 means none.
         into: u8,
-        /// The bits of the value that the next instructions use. All bits if this can't be seen: see [`decode_before`].
+        /// The bits of the value that the next instructions use. All bits if they can't be seen: see [`decode_before`].
         bits: u64,
     },
     /// MRS of a counter whose value the code keeps as a time or a duration: see [`decode_before`].
@@ -93,7 +93,7 @@ pub enum Operation {
     StoreExclusive,
     /// An atomic read and write in one instruction.
     Atomic,
-    /// An instruction of floating point or SIMD.
+    /// A floating-point or SIMD instruction.
     Float,
 }
 

@@ -59,7 +59,7 @@ pub struct Listed {
     pub pending: bool,
     /// See `pending`.
     pub active: bool,
-    /// Whether it is an interrupt of the hardware.
+    /// Whether it is a hardware interrupt.
     pub hw: bool,
 }
 
@@ -70,7 +70,7 @@ const DISTRIBUTOR: u64 = 0x1_0000;
 /// Offsets of GICD_SETSPI_NSR and GICD_SETSPI_SR. The next constant is the offset of GICR_SETLPIR.
 const SETSPI: [u64; 2] = [0x40, 0x50];
 const SETLPIR: u64 = 0x40;
-/// Offset of the SGIs and PPIs in a redistributor.
+/// Offset, in a redistributor, of the frame for SGIs and PPIs.
 const PRIVATE: u64 = 0x1_0000;
 
 impl Frame {
@@ -141,7 +141,7 @@ impl Mapped {
         self.value & rwp != 0
     }
 
-    /// Whether this is GICD_ICENABLER\<n>, GICR_ICENABLER0, or the variant with E of either, in a frame with RWP.
+    /// Whether this is GICD_ICENABLER\<n>, GICR_ICENABLER0, or the E variant of either, in a frame with RWP.
     #[must_use]
     pub const fn is_disable_register(&self) -> bool {
         let enabler = match (self.frame, self.offset) {
@@ -153,7 +153,7 @@ impl Mapped {
     }
 
     /// Whether the access makes an interrupt pending. An access does so if it writes GICD_ISPENDR\<n>, GICR_ISPENDR0,
-    /// a variant of these with E, GICD_SETSPI, or GICR_SETLPIR; with a GICv2, also GICD_SGIR or GICD_SPENDSGIR.
+    /// an E variant of either, GICD_SETSPI, or GICR_SETLPIR; with a GICv2, also GICD_SGIR or GICD_SPENDSGIR.
     #[must_use]
     pub fn makes_pending(&self) -> bool {
         let (pends, sets) = match self.frame {

@@ -12,9 +12,9 @@
 //! [`RULES`] lists the rules. A rule keeps its state in a map or a set, whose keys are registers, lines of memory or
 //! entries of a table. A machine has a fixed number of these keys, however long it runs. So rules need not forget any
 //! state, with two exceptions. `sgi-after-stores` uses windows: the last stores before an SGI and the first reads after
-//! it. `caches-agree` records the writers of only a fixed number of lines, and reports a break on any other line
+//! it. `caches-agree` records the writers of only a fixed number of lines, and reports a violation on any other line
 //! without naming the writer. One limit is the architecture's own: there can't be more active interrupts than
-//! priorities without a break of `interrupt-ended`.
+//! priorities without a violation of `interrupt-ended`.
 
 pub mod decode;
 pub mod gic;

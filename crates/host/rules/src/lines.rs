@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-/// Bytes of a line. The line size here is the smallest of the emulated machines (CTR_EL0.DminLine).
+/// Bytes of a line: the smallest line size among the emulated machines (CTR_EL0.DminLine).
 pub const LINE: u64 = 64;
 /// Number of lines in a part. A part is allocated on first use.
 const PART: u64 = 1 << 16;
@@ -15,7 +15,7 @@ const REGIONS: u64 = 1 << 12;
 /// Values that are allocated on first use.
 type Made<T> = Box<[OnceLock<T>]>;
 
-/// A value for each line of memory, which starts as the default value.
+/// A value for each line of memory, initially the default value.
 #[derive(Debug)]
 pub struct Lines<T> {
     regions: Made<Made<Box<[T]>>>,

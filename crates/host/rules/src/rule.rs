@@ -65,8 +65,8 @@ pub trait Rule: Default {
     #[inline]
     fn on_access(&mut self, _now: &Now<'_>, _access: &Access) {}
 
-    /// Handles an access to the virtual address `address` that the level below EL2 did not make, because it took an
-    /// exception to EL2, which may emulate it.
+    /// Handles a failed access to the virtual address `address` at a level below EL2: the access took an exception to
+    /// EL2, which may emulate the access.
     fn on_failed_access(&mut self, _now: &Now<'_>, _address: u64) {}
 
     /// Handles the fetch of instructions in the line of memory at `line`.

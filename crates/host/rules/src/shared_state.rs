@@ -17,7 +17,7 @@ use crate::rules::tables::InUse;
 pub struct Shared {
     /// Known state of the lines of memory.
     pub(crate) coherence: Coherence,
-    /// Written lines whose instructions have not had all maintenance before a fetch.
+    /// Written lines that still lack some of the maintenance that a fetch of their instructions requires.
     pub(crate) written: Written,
     /// SGIs that were sent before earlier stores of the sender were visible.
     pub(crate) sends: Sends,
@@ -25,7 +25,7 @@ pub struct Shared {
     pub(crate) tables: InUse,
     /// Whether any CPU has executed SEV.
     pub(crate) events: AtomicBool,
-    /// Number of TLBIs for all CPUs so far.
+    /// Number of broadcast TLBIs so far.
     invalidated: AtomicU64,
     known: Mutex<HashSet<(&'static str, Place)>>,
     machine: Box<dyn Machine>,
@@ -36,7 +36,7 @@ pub trait Machine: Send + Sync {
     /// Reads the word at a physical address.
     fn read(&self, physical: u64) -> Option<u64>;
 
-    /// Translates a virtual address of the CPU that the current thread runs to a physical address.
+    /// Translates a virtual address to a physical address, on the CPU that the current thread runs.
     fn locate(&self, address: u64) -> Option<u64>;
 
     /// Receives a finding. There is at most one finding for each pair of a rule and an instruction.
@@ -66,12 +66,12 @@ impl Shared {
         self.machine.locate(address)
     }
 
-    /// Counts a TLBI for all CPUs.
+    /// Counts a broadcast TLBI.
     pub(crate) fn count_tlbi(&self) {
         self.invalidated.fetch_add(1, Relaxed);
     }
 
-    /// Returns the number of TLBIs for all CPUs so far.
+    /// Returns the number of broadcast TLBIs so far.
     pub(crate) fn tlbi_count(&self) -> u64 {
         self.invalidated.load(Relaxed)
     }

@@ -12,8 +12,8 @@ use crate::register::Register;
 use crate::rules::unknown::{OF_EL1, OF_INTERFACE, OF_STAGE_2};
 use program::{Event, Program, word};
 
-/// Words that all rules share: a page at 0x8000 that EL2's tables map to itself by the entry LEAF, and values of that
-/// entry.
+/// Words that all rules share: a page at 0x8000, which EL2's tables map to itself with the entry LEAF, and values of
+/// that entry.
 const COMMON: &[(&str, &str)] = &[
     ("on", "msr SCTLR_EL2 5; isb"),
     (
@@ -31,7 +31,7 @@ const COMMON: &[(&str, &str)] = &[
 /// Programs that break a rule, and programs that keep it but look as if they broke it. Each line has the name of a
 /// program and its steps, which are separated by `; `. [`Examples::step`] parses the steps.
 pub struct Examples {
-    /// Words, each with the text that replaces it. `$1` in the text is replaced by the first word after it, and so on.
+    /// Words, each with the text that replaces it. `$1` in the text stands for the next word of the step, and so on.
     pub words: &'static [(&'static str, &'static str)],
     pub breaks: &'static str,
     pub keeps: &'static str,
@@ -120,7 +120,7 @@ impl Examples {
             ["fetch", at] => Event::Fetch(number(at)),
             ["traps", n] => Event::Traps(number(n) as u8),
             ["irq", n] => Event::Interrupt(number(n) as u8),
-            // The CPU takes an interrupt and then executes the last instruction again, which is the first of a loop.
+            // The CPU takes an interrupt and then executes the last instruction, the first of a loop, again.
             ["loop-irq", n] => Event::InterruptOfLoop(number(n) as u8),
             // MRS of CNTVCT_EL0, whose value is then stored.
             ["measure"] => Event::Measure,

@@ -36,7 +36,7 @@ pub struct Board {
     /// Properties of the real machine that the board lacks or models differently.
     pub lacks: Vec<String>,
     pub cpus: Cpus,
-    /// Power of a CPU in each state, from published figures, for a model of energy.
+    /// Power of a CPU in each state, from published figures, for the energy model.
     pub watts: Option<Watts>,
     /// The emulated machine.
     pub machine: EmulatedMachine,
@@ -59,7 +59,7 @@ pub struct Cpus {
     /// image.
     #[serde(default)]
     pub without_lse: Vec<String>,
-    /// Frequency of the counter, Hz, for each metric.
+    /// Frequency of the counter, in Hz, for each metric.
     pub counter_hz: BTreeMap<Metric, u64>,
 }
 

@@ -129,7 +129,7 @@ impl Ready {
     }
 }
 
-/// The lines of a boot that the terminal shows while it runs; the log has everything.
+/// The lines that the terminal shows while a boot runs; the log has everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Show {
     Nothing,
@@ -175,7 +175,7 @@ pub struct Boots<'a, L> {
     show: Show,
     /// The consoles' log.
     pub log: L,
-    /// Files besides the log.
+    /// Files in addition to the log.
     pub kept: TextFiles,
 }
 

@@ -2,14 +2,14 @@
 //! Reuses the outcomes of boots that must repeat an earlier boot exactly: boots for tests, and boots for comparing two
 //! kernels.
 //!
-//! In instruction mode, one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
+//! In instruction mode, one thread of the emulator runs all CPUs in turn, and each instruction takes a nanosecond
 //! of the machine's time (QEMU: docs/devel/tcg-icount.rst). No input comes from outside: `launch.rs` fixes the
 //! machine's random numbers and its date. So the output of a machine depends only on the emulator, its command, and the
 //! contents of the files that the command names; `suite/jobs.rs` has the rare exception.
 //!
 //! The output of a test's machine is kept below `target/tests/boots` until the test fails. While the emulator, the
 //! command and the contents are unchanged, the machine is not booted, and the kept output is judged again. So a change
-//! of this program causes no boot, while a change of the hypervisor or of a guest causes all boots that run it.
+//! to this program causes no boot, while a change to the hypervisor or to a guest causes all boots that run it.
 //!
 //! Two kernels are usually compared again and again while only one of them changes. The boots of the unchanged kernel
 //! are kept below `target/boots`, for [`KEPT`].
@@ -62,7 +62,7 @@ pub const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 #[derive(Debug)]
 pub struct BootCache {
     folder: PathBuf,
-    /// Whether to make all boots, even if their outcome is kept.
+    /// Whether to make all boots, even those whose outcome is kept.
     again: bool,
     /// The numbers and the names of boots in this run.
     of_now: Mutex<Now>,
@@ -253,8 +253,8 @@ impl Boot<'_> {
 
 /// Returns a boot's cache key. The key is a hash over the emulator's version text, the command with each path replaced
 /// by the file's contents, the recorder's input, and the names of the recorder's output files. The names count because
-/// a boot that wrote no traces has none. The version text counts because the program that the command names may be a
-/// script that starts the emulator.
+/// a boot that wrote no traces can't provide any. The version text counts because the program that the command names
+/// may be a script that starts the emulator.
 fn cache_key(
     emulator: &str,
     command: &Command,
@@ -278,8 +278,8 @@ fn cache_key(
     Ok(xxh3_hex(depends.as_bytes()))
 }
 
-/// Replaces the files that a word of a command names by hashes of their contents. A file is either the whole word, or a
-/// value in a list of options, in which commas are doubled.
+/// Replaces each path of a file in a word of a command with the hash of the file's contents. A path is either the whole
+/// word, or a value in a list of options, in which commas are doubled.
 fn with_contents(word: &str) -> Result<String> {
     if Path::new(word).is_file() {
         return Ok(file_hash(Path::new(word))?.to_string());
@@ -307,7 +307,7 @@ fn file_hash(path: &Path) -> Result<Arc<String>> {
     })
 }
 
-/// Returns the XXH3 hash of `bytes`, with 128 bits (xxHash, doc/xxhash_spec.md). It is not cryptographic.
+/// Returns the 128-bit XXH3 hash of `bytes` (xxHash, doc/xxhash_spec.md), which is not cryptographic.
 pub fn xxh3_hex(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }

@@ -2,9 +2,9 @@
 //! Interprets the lines of the board's console.
 //!
 //! A foreign guest writes to the console that Rouse uses. The foreign guest's output must not be mistaken for our
-//! records. So EL2, or the monitor under KVM, breaks the marks that identify our lines when it forwards this output
-//! ([`wire::Guard`]). On the bare machine and under Xen, where no software of ours is below the guest, this module
-//! breaks the marks.
+//! records. So when EL2, or the monitor under KVM, forwards this output, it breaks the marks that identify our lines
+//! ([`wire::Guard`]). On the bare machine and under Xen or Bao, where no software of ours is below the guest, this
+//! module breaks the marks.
 
 use abi::Ended;
 use results::records::{Collector, GivenUp};
@@ -19,7 +19,7 @@ const LATE: &str = results::capture::LATE;
 /// The mark at the start of a dump, in a line of ours.
 const PANIC: &str = "rouse: panic:";
 
-/// Prefixes of kernels' panic messages, of Linux and the BSDs among others.
+/// Prefixes of the panic messages of kernels, among them Linux and the BSDs.
 const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
 /// The last lines of Linux on a machine that nothing can turn off or reset.
 const HALTED: [&str; 3] = [
@@ -29,7 +29,7 @@ const HALTED: [&str; 3] = [
 ];
 /// Linux's last line if the reboot after a panic has failed.
 const REBOOT_FAILED: &str = "Reboot failed -- System halted";
-/// The most characters of a guest's line to quote.
+/// Largest number of characters to quote from a guest's line.
 const QUOTED: usize = 120;
 
 /// The prefix of EDK2's boot manager, its messages if it does not start the image, and their meaning. Guests may print
@@ -51,7 +51,7 @@ pub enum LineKind {
     Record,
     /// Part of a dump, which is made after a crash or at a machine's deadline.
     Crash,
-    /// The images' report of their exit.
+    /// The report of the images' exit status.
     Exit,
     /// Rouse cannot run on the machine.
     Refused,

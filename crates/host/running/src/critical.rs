@@ -105,7 +105,7 @@ impl Watcher {
 }
 
 /// Returns the code whose samples are observed. `None` if the code has no marks. Our guest at EL1 is not followed if
-/// KVM's host is at EL1 too: in such boots, none of the guest's samples was found.
+/// KVM's host is at EL1 too: in such boots, none of the guest's samples were found.
 fn new_chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
     let ours = built.guest(job.image(variant)).elf.as_ref();
     let program = built.program.as_ref();
@@ -177,8 +177,8 @@ impl Plugin {
     }
 }
 
-/// Whether the samples of `job` are marked and can be divided: they can if they count instructions, or if they are
-/// times of a simulator.
+/// Whether the samples of `job` are marked and can be divided into path and other work. They can if they count
+/// instructions, or if a simulator runs the job.
 pub fn has_samples(job: &Job) -> bool {
     let workloads = &job.load.plan.lists.workload.values;
     let marked = workloads.iter().any(|workload| workload.is_marked());

@@ -23,7 +23,7 @@ use shell::interrupt;
 use shell::partial_files::Scratch;
 use shell::terminal::say;
 
-/// Interval between checks whether the machine has ended.
+/// Interval between checks of whether the machine has ended.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Starts the emulator with its CPUs stopped and its console on the terminal.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a running emulator at random moments, like a busy host or worse. No wait in the guest may depend on when
-//! its CPUs run: every wait must have a bound.
+//! Disturbs a running emulator at random moments, as a busy host would, or worse. No wait in the guest may depend on
+//! when its CPUs run: every wait must have a bound.
 //!
 //! | disturbance | what the guest sees |
 //! |---|---|

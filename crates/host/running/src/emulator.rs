@@ -118,7 +118,7 @@ fn ram_parameter(job: &Job) -> (String, Parameter) {
     ("ram".into(), parameter)
 }
 
-/// Converts a parameter of the machine to the type that results have.
+/// Converts a parameter of the machine to the type used in results.
 fn parameter((name, value): (&String, &Value)) -> (String, Parameter) {
     let parameter = Parameter {
         value: value.value.to_string(),

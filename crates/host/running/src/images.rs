@@ -129,7 +129,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// Returns our guest that is compiled for `atomics`, or the user's kernel.
+    /// Returns our guest, compiled for `atomics`, or the user's kernel.
     pub fn guest(&self, atomics: Atomics) -> &GuestFiles {
         match (atomics, &self.lse) {
             (Atomics::Lse, Some(lse)) => lse,

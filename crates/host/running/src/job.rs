@@ -70,19 +70,19 @@ pub struct Job {
     /// The gem5 program to use.
     pub gem5: Option<PathBuf>,
     pub limits: Limits,
-    /// Power of a CPU in each state, for a model of energy.
+    /// Power of a CPU in each state, for the energy model.
     pub watts: Option<Watts>,
-    /// Whether the guest must end by a reset.
+    /// Whether the guest must end with a reset.
     pub expect_reset: bool,
     /// The seed of disturbances, if any.
     pub disturb: Option<u64>,
     /// Firmware that runs before the image, in tests.
     pub dirty_firmware: Option<DirtyFirmware>,
-    /// Whether to watch the rules of the architecture: see [`crate::strict`].
+    /// Whether to watch for violations of the architecture's rules: see [`crate::strict`].
     pub strict: bool,
     /// Whether to keep the instructions of samples: see [`crate::traces`].
     pub traces: bool,
-    /// Kept outcomes of a test's boots or of two kernels' boots, so that no boot is repeated.
+    /// Kept outcomes of the boots of a test or of two kernels, so that no boot is repeated.
     pub before: Option<Arc<BootCache>>,
 }
 
@@ -247,8 +247,8 @@ impl Job {
         Ok(job)
     }
 
-    /// Returns how many boots may run at a time, given the requested number. If values are times, only one: parallel
-    /// boots would disturb each other's values.
+    /// Returns how many boots may run at a time, given the requested number. If values are times, only one may run,
+    /// because parallel boots would disturb each other.
     pub fn at_a_time(&self, asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
         let disturbs = self.metric == Metric::Time;
         match asked {
@@ -262,7 +262,7 @@ impl Job {
         }
     }
 
-    /// Returns for how many emulators of the job's machine this computer has enough CPUs and memory.
+    /// Returns how many emulators of the job's machine this computer has enough CPUs and memory for.
     pub fn emulators(&self) -> NonZeroUsize {
         side_by_side::emulators_that_fit(self.memory.bytes())
     }
@@ -303,7 +303,7 @@ impl Job {
         (self.load.guest.is_none() || self.load.measures_linux()) && self.load.measures
     }
 
-    /// Whether all boots get equal input from outside. Boots get equal input if instructions are counted, and also if
+    /// Whether all boots get the same input from outside. They do if instructions are counted, and also if
     /// the guest is a measured Linux, whose boot depends on this input.
     pub fn boots_are_alike(&self) -> bool {
         self.load.measures_linux() || self.metric == Metric::Insns
@@ -400,11 +400,11 @@ impl Job {
     }
 }
 
-/// The most seconds that an emulator needs to emulate one second of a program in the guest, at 50 million instructions
+/// The most seconds that an emulator takes to emulate one second of a program in the guest, at 50 million instructions
 /// per second.
 const SLOWER: u32 = 20;
 
-/// Returns the default limit of the time without progress. The board's limit is for the default number of wake-ups per
+/// Returns the default limit on the time without progress. The board's limit is for the default number of wake-ups per
 /// cell, because a cell need not show progress before its end. The limit grows with more wake-ups and with pauses
 /// between them.
 fn default_patience(load: &Load) -> Duration {

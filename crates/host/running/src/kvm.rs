@@ -26,23 +26,23 @@ pub const BOOT: &str = "boot";
 /// The host's machine, unless the board's file names another. Most boards can use it, because the host needs no
 /// firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
-/// CPUs of the host besides the CPUs that run vCPUs. These CPUs do all other work, and the first one serves most
+/// CPUs of the host besides those that run vCPUs. The additional CPUs do all other work, and the first one serves most
 /// interrupts.
 const OTHERS: u32 = 2;
-/// RAM of the host besides its guest's, in MiB: more than the kernel and the initramfs take.
+/// RAM of the host in addition to its guest's RAM, in MiB: more than the kernel and the initramfs take.
 const MEMORY: u64 = 1024;
-/// RAM of a host on gem5 besides its guest's, its image and its files, in MiB. Clearing RAM takes gem5 seconds.
+/// RAM of a host on gem5 in addition to RAM for its guest, image and files, in MiB. Clearing RAM takes gem5 seconds.
 const SIMULATED_MEMORY: u64 = 128;
-/// The part of that RAM for files of guests, in MiB. The host's RAM holds each file three times: in the archive,
+/// The part of [`MEMORY`] for files of guests, in MiB. The host's RAM holds each file three times: in the archive,
 /// unpacked, and in the monitor.
 const FILES: u64 = 256;
 
 /// Linux's arguments, for the guest and for KVM's host, that make all boots alike: nothing is random, a panic ends the
 /// boot, and the console has little more than the records. These arguments also skip Linux's tests of ciphers, which
-/// take two of ten seconds on an emulator.
+/// take two out of ten seconds on an emulator.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
-/// File name of the modified kernel of a host.
+/// File name of a host's modified kernel.
 const IMAGE: &str = "Image";
 
 /// Values of KVM's boot parameters for WFI and WFE: not trapped, or trapped (Linux,
@@ -55,7 +55,7 @@ pub struct Boot<'a> {
     pub cpus: u32,
     /// RAM of the guest, in MiB.
     pub memory: u64,
-    /// The kernel's arguments besides the usual ones.
+    /// The kernel's arguments in addition to the usual ones.
     pub arguments: String,
     /// The monitor's command lines, one after another.
     pub runs: &'a [Vec<String>],
@@ -73,7 +73,7 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
     format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
 }
 
-/// Returns the host's RAM besides its guest's, in MiB, for a host that holds the files of `guests`.
+/// Returns the host's RAM in addition to its guest's RAM, in MiB, for a host that holds the files of `guests`.
 fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
     MEMORY + files_memory(guests).saturating_sub(FILES)
 }
@@ -110,7 +110,7 @@ pub struct Host {
 
 impl Host {
     /// Returns a host that runs `monitor` on `kernel`, or on Debian's kernel, which is fetched if it is missing. If
-    /// `hands_over`, replaces the kernel's WFE instructions by YIELD.
+    /// `hands_over`, replaces the kernel's WFE instructions with YIELD.
     pub fn ensure(
         kernel: Option<&Path>,
         hands_over: bool,
@@ -139,7 +139,7 @@ impl Host {
         })
     }
 
-    /// Replaces the kernel's WFE instructions by YIELD, in a copy of its file.
+    /// Replaces the kernel's WFE instructions with YIELD, in a copy of its file.
     fn yield_at_waits(self) -> Result<Self> {
         let mut image = self.image()?;
         let handed_over = handover::replace_waits(&mut image);
@@ -200,7 +200,7 @@ impl Host {
         command
             .args(["-smp", &(boot.cpus + OTHERS).to_string()])
             .args(["-m", &format!("{}M", boot.memory + own_memory(boot.guests))])
-            // The machine gives the kernel equal input in each boot.
+            // The machine gives the kernel the same input in each boot.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")
             .arg(&self.kernel)

@@ -180,7 +180,7 @@ fn start_trusted(command: &mut Command, release: &str, next: &Path, image: &Path
     Ok(())
 }
 
-/// Adds the firmware for tests to the machine, and passes the words for the state that the firmware has to leave.
+/// Adds the firmware for tests to the machine, and passes it the words for the state that it must leave.
 fn add_dirty_firmware(command: &mut Command, firmware: &DirtyFirmware) {
     command.arg("-bios").arg(&firmware.file);
     // QEMU does not accept an empty string.

@@ -25,7 +25,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Takes the requested limits. `patience` is the default limit of the time without progress.
+    /// Takes the requested limits. `patience` is the default limit on the time without progress.
     pub fn new(args: &LimitArgs, patience: Duration) -> Self {
         Self {
             without_progress: args.timeout.map_or(patience, Duration::from_secs),

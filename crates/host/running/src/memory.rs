@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks, before a boot, that a machine has enough RAM.
 //!
-//! Divides RAM by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them. How much RAM
+//! Divides RAM as the hypervisor does ([`carve::divide`]), with the images where QEMU puts them. How much RAM
 //! firmware takes is not known here, so on machines with firmware, the hypervisor itself checks the RAM.
 
 mod other_hypervisors;
@@ -29,18 +29,18 @@ const PAGE: u64 = 4096;
 const RAM: u64 = 0x4000_0000;
 /// The address at which QEMU puts an Image whose `text_offset` is 0.
 const IMAGE: u64 = RAM + ALIGN;
-/// QEMU puts the device tree after the image, at a multiple of 2 MiB, and not below a minimum: the middle of the RAM,
-/// or 128 MiB if this is less. The second constant is the size of the tree.
+/// QEMU puts the device tree after the image, at a multiple of 2 MiB, and not below a minimum offset: the middle of the
+/// RAM, or 128 MiB if that is lower. `TREE` is the size of the tree.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
 /// Bytes that the hypervisor takes for the guest's device tree (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
 const GUEST_TREE: u64 = 0x2_0000;
-/// Sizes of RAM to try.
+/// Sizes of RAM to try, in MiB.
 const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
-/// Least RAM with which EDK2 starts. With 96 MiB, it hangs without output.
+/// Smallest RAM with which EDK2 starts. With 96 MiB, it hangs without output.
 const FIRMWARE_STARTS_MIB: u64 = 128;
-/// RAM left for firmware besides everything that we need. With 128 MiB, EDK2 and the hypervisor left 92 MiB in one
-/// piece, and with 160 MiB, 132 MiB.
+/// RAM left for firmware, in addition to everything that we need. With 128 MiB, EDK2 and the hypervisor left 92 MiB in
+/// one piece, and with 160 MiB, 132 MiB.
 const FIRMWARE_TAKES_MIB: u64 = 64;
 /// RAM of gem5's machine if the guest is a kernel. Clearing RAM takes the simulator seconds, so the machine of a small
 /// kernel has less.
@@ -56,7 +56,7 @@ const FILES_STEP: u64 = 256 * MIB;
 const MOST_MIB: u64 = 1 << 20;
 
 /// Chooses the size of RAM, unless the command line sets it. If the command line sets too little, refuses the job, and
-/// names the least size that works.
+/// names the smallest size that works.
 pub fn settle(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, EmulatedMachine::Gem5(_)) {
         if let Some(given) = &job.load.guest
@@ -111,8 +111,8 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
     Ok(())
 }
 
-/// Returns the least size of RAM on which `job` runs, if the machine has no firmware and no size was requested. Less
-/// RAM makes boots faster, because they mostly clear the guest's RAM.
+/// Returns the smallest RAM size with which `job` runs, if the machine has no firmware and no size was requested. Less
+/// RAM makes boots faster, because they spend most of their time clearing the guest's RAM.
 fn least_size(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
     let others = variants.iter().any(|variant| variant.under.is_other());
@@ -145,7 +145,7 @@ fn least_size(job: &Job, built: &Built) -> Result<Option<String>> {
 #[derive(Clone, Debug)]
 struct Needs {
     image: u64,
-    /// Bytes that the hypervisor takes besides its image. `None` without a hypervisor.
+    /// Bytes that the hypervisor takes in addition to its image. `None` without a hypervisor.
     hypervisor: Option<u64>,
     /// Contiguous bytes of RAM that the guest needs, from the start of its image.
     guest: u64,
@@ -275,7 +275,7 @@ fn bytes_of_own_guest(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
 }
 
-/// Bytes that an image needs besides its own size, from its symbols: crates/no_std/arch/src/needs.rs.
+/// Bytes that an image needs in addition to its own size, from its symbols: crates/no_std/arch/src/needs.rs.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     fixed: u64,

@@ -60,8 +60,8 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     run.close(failure, folder)
 }
 
-/// Like [`run`], for two named jobs whose boots alternate, so that slow changes affect both alike. A failure that ends
-/// one job also ends the other.
+/// Like [`run`], for two named jobs whose boots alternate, so that slow changes affect both jobs alike. A failure that
+/// ends one job also ends the other.
 pub fn alternately(
     names: [&str; 2],
     jobs: [&Job; 2],
@@ -83,7 +83,7 @@ pub fn alternately(
                 step!("{line}");
             }
         }
-        // Boots of both jobs may run in parallel if several emulators may. If values are times, only one may run.
+        // Boots of both jobs may run in parallel if several emulators may run. If values are times, only one may.
         if jobs[0].jobs.get() > 1 {
             let [a, b] = &mut runs;
             let [a, b] = run_both(|| a.run_repetition(number), || b.run_repetition(number));
@@ -271,7 +271,7 @@ impl<'j> Run<'j> {
     }
 }
 
-/// Adds to a failure how many cells were measured before it.
+/// Adds to a failure the number of cells that were measured before it.
 fn add_cell_count(mut failure: Failure, job: &Job, results: &Results) -> Failure {
     if let Some(cells) = Completeness::of(job, results) {
         failure.why += &format!("; {cells}");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches, while a machine runs, the rules of the architecture that an emulator does not
-//! enforce. The recorder passes the instructions of every CPU to crate `rules`, and this module
-//! adds the names of functions to the findings.
+//! Watches a running machine for violations of the architecture's rules that an emulator does not enforce. The
+//! recorder passes the instructions of every CPU to crate `rules`, and this module adds the names of functions to the
+//! findings.
 //!
-//! If a finding is false, its rule is corrected. If the rule has too little information, a comment explains why the
+//! If a finding is false, the rule is corrected. If the rule has too little information, a comment explains why the
 //! code is right: `strict RULE: why`. The comment is on the instruction's line or directly before it. If the
 //! instruction was inlined, the comment may be at the call instead; in assembly, it is at the label. Code that breaks
 //! rules on purpose has the comment `strict any rule: why`.

@@ -52,7 +52,7 @@ pub struct TracesOfBoot {
 }
 
 impl TracesOfBoot {
-    /// Returns the traces with the code of the boot. Its cells are added later.
+    /// Returns the traces with the code of the boot. The cells are added later.
     pub fn of(job: &Job, variant: Variant, built: &Built, traces: Traces) -> Result<Self> {
         let mut code = Vec::new();
         let mut add = |name, levels, form, bytes: Vec<u8>| {

@@ -73,7 +73,7 @@ impl Failure {
         }
     }
 
-    /// Whether the failure concerns only the figures, because the boots are complete.
+    /// Whether the boots are complete, so that the failure concerns only the figures.
     pub fn is_about_figures(&self) -> bool {
         matches!(self.word, OTHER_UNIT | NOTHING | DAMAGED | PROGRAM)
     }
@@ -276,7 +276,7 @@ fn judge_cells(results: &Results) -> Option<Failure> {
     Some(Failure { word: NOTHING, why })
 }
 
-/// Returns a failure if the guest could not count cycles, so that its values have another unit.
+/// Returns a failure if the guest could not count cycles and its values therefore have another unit.
 fn judge_unit(results: &Results, metric: Metric) -> Option<Failure> {
     let missed = metric == Metric::Cycles && !matches!(results.unit.as_str(), "cycles" | "");
     missed.then(|| Failure {
@@ -353,7 +353,7 @@ mod tests {
             let why = judged(guest(how), false).unwrap().why;
             assert!(why.contains(blamed), "{why}");
         }
-        // Rouse's own guest must print records, however the machine ended.
+        // Rouse's own guest must print records, no matter how the machine ended.
         for ending in [guest(End::Off), Ending::Off, Ending::Reset] {
             assert_eq!(word(ending, true), STOPPED);
         }

@@ -25,7 +25,7 @@ const REMEDY: Remedy = Remedy {
 /// Prefixes of Xen's console lines that give its version and its scheduler.
 const VERSION: &str = "Xen version ";
 const SCHEDULER: &str = "Using scheduler: ";
-/// The option that names a scheduler; Xen silently uses another one if the name is unknown.
+/// The option that names a scheduler; if the name is unknown, Xen silently uses a different scheduler.
 const SCHED: &str = "sched=";
 
 /// A Xen that can be started.
@@ -61,7 +61,7 @@ impl Xen {
     }
 }
 
-/// Returns version and scheduler from Xen's lines. `asked` is the requested scheduler.
+/// Returns the version and the scheduler from Xen's lines. `asked` is the requested scheduler.
 fn parse(lines: &[String], asked: Option<&str>) -> Result<String> {
     let after = |words: &str| lines.iter().find_map(|line| line.split_once(words));
     let inner = |text: &str| -> Option<String> {

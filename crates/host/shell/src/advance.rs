@@ -2,8 +2,8 @@
 //! Decides whether a line of the console shows progress.
 //!
 //! A machine that hangs need not be silent: a guest may repeat a complaint, firmware
-//! may retry the next boot for ever, and a watchdog may report the same stall with another
-//! time. So a line counts only if it has something new:
+//! may retry the next boot for ever, and a watchdog may report the same stall with a new time. So a line counts only if
+//! it has something new:
 //!
 //! - a record counts if its number is above the numbers of all earlier records, which a guest can't achieve by
 //!   repetition. For a record `progress`, the work done must also have grown, because the guest sends this record

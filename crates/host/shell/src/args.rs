@@ -50,8 +50,8 @@ impl CommonArgs {
     }
 }
 
-/// Reads the command line. Returns `None` if the command line requested help or the version, which this function has
-/// then printed. Reports mistakes in one line like every other error.
+/// Reads the command line. If it requested help or the version, prints that and returns `None`. Reports mistakes in one
+/// line, like every other error.
 ///
 /// # Errors
 ///

@@ -42,7 +42,7 @@ fn quoted_in_ascii(word: &OsStr) -> String {
     quoted_unless(word, |c| !c.is_ascii() || c.is_control())
 }
 
-/// Quotes a word. Replaces each character that is `unfit` to be shown by the numbers of its bytes.
+/// Quotes a word. Each character that is `unfit` to be shown becomes the numbers of its bytes.
 fn quoted_unless(word: &OsStr, unfit: fn(char) -> bool) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match word.to_str() {

@@ -32,7 +32,7 @@ const LAST_BREATH: Duration = Duration::from_secs(5);
 const LAST_FILES: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long to gather characters before a read. A Linux pipe holds 65536 characters (pipe(7)), and no emulated port
-/// sends that many in this time. A port that sent more would block, and would lose no characters.
+/// sends that many in this time. A port that sent more would block, but would lose no characters.
 const GATHER: Duration = Duration::from_millis(2);
 
 /// Bytes to read at once, as many as a Linux pipe holds.
@@ -79,7 +79,7 @@ impl End {
     }
 }
 
-/// A running emulator, which ends together with this program, however this program ends.
+/// A running emulator. It ends when this program ends, however that happens.
 #[derive(Debug)]
 pub struct EmulatorProcess {
     child: Child,
@@ -123,7 +123,7 @@ impl EmulatorProcess {
         (!sample.is_empty()).then_some(sample)
     }
 
-    /// Asks the emulator to end. Waits until it has written what it has recorded, and has ended.
+    /// Asks the emulator to end, and waits until it has written its recordings and has ended.
     pub fn stop(mut self) {
         let id = Pid::from_raw(self.child.id() as i32);
         // This fails only if the emulator has ended on its own.
@@ -156,9 +156,9 @@ impl Drop for EmulatorProcess {
     }
 }
 
-/// Joins small writes into larger reads. An emulated serial port writes each character separately, and
-/// each would wake a blocked reader. This reader sleeps before each read, so that everything,
-/// including the end, arrives up to [`GATHER`] late.
+/// Joins small writes into larger reads. An emulated serial port writes each character separately, and each write would
+/// wake a blocked reader. This reader sleeps before each read, so everything, including the end of the stream, arrives
+/// up to [`GATHER`] late.
 struct Gathered<R>(R);
 
 impl<R: Read> Read for Gathered<R> {

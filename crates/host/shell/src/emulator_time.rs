@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The emulator's own time: a clock that a busy host does not move.
+//! The emulator's own time: a clock that other load on the host does not advance.
 //!
 //! Samples of the states of the emulator's threads advance the clock. For the time between two samples, the clock
 //! adds
 //!
-//! - while the emulator works: the least time in which an otherwise idle host could have done that work. The least
-//!   time is the time of the busiest thread, or the time of all threads divided by the host's cores. A thread that
+//! - while the emulator works: the least time in which an otherwise idle host could have done that work. This is the
+//!   larger of the time of the busiest thread and the time of all threads divided by the host's cores. A thread that
 //!   waits for a core adds nothing;
 //! - while all threads of the emulator sleep, like those of a machine whose CPUs wait for a timer or for ever: the
 //!   time by the wall clock;
 //! - while the emulator is stopped (SIGSTOP, a tracer): only the work before the stop.
 //!
 //! So the clock never runs ahead of the wall clock by more than the resolution of the host's
-//! accounting. A limit in this time ends a machine that spins or sleeps for ever, but not a
-//! machine that only gets no processor time.
+//! accounting. A limit in this time ends a machine that spins or sleeps for ever, but not a machine that merely gets no
+//! processor time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -64,16 +64,16 @@ pub fn is_bad_input(error: &anyhow::Error) -> bool {
     error.is::<BadInput>()
 }
 
-/// Exit status of every failure, or 0 if the kind of the failure decides.
+/// Exit status of every failure, or 0 if the kind of failure determines the status.
 static STATUS: AtomicU8 = AtomicU8::new(0);
 
-/// Ends the program with `status` after any failure, whatever its kind, unless a signal ends it.
+/// Ends the program with `status` after any failure, regardless of its kind, unless a signal ends the program.
 pub fn exit_with(status: u8) {
     STATUS.store(status, Ordering::Relaxed);
 }
 
-/// Prints an error as one line, and returns its exit status. After a signal, the status is
-/// the signal's, whatever has failed because of it.
+/// Prints an error as one line, and returns its exit status. After a signal, the status is the signal's status,
+/// regardless of what has failed because of the signal.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let told = format!("error: {error:#}");
     let lines: Vec<&str> = match error.is::<Listed>() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files and folders that a verb needs before it can begin. If such a file or folder is missing, that is reported as
-//! bad input, with a remedy.
+//! Files and folders that a verb needs before it can begin. A missing one is reported as bad input, with a
+//! remedy.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};

@@ -36,7 +36,7 @@ pub struct Closed {
 }
 
 impl Folder {
-    /// Claims `out`, which must be new or empty. Without `out`, claims a name made of the time and the board, with a
+    /// Claims `out`, which must be new or empty. Without `out`, claims a name made up of the time and the board, plus a
     /// number if another run has that name.
     pub fn claim(out: Option<&Path>, board: &str) -> Result<Self> {
         match out {
@@ -48,7 +48,7 @@ impl Folder {
         }
     }
 
-    /// Claims `out`, which `option` names and which must be new or empty.
+    /// Claims `out`, the value of `option`, which must be new or empty.
     pub fn claim_new(option: &str, out: &Path) -> Result<Self> {
         let shown = places::shown(out);
         if out == Path::new("-") {

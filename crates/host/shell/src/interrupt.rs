@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes the signals that ask this program to end, such as Ctrl-C. Code that has to stop early, or to save something,
-//! checks here for such a signal.
+//! Notes the signals that ask this program to end, such as Ctrl-C. Code that must stop early, or save something, checks
+//! here for such a signal.
 //!
 //! Until [`catch`], a signal ends the program as usual. From then on, the first
 //! signal requests a stop, which keeps the results so far, and the second one ends the program at

@@ -11,8 +11,8 @@ use tempfile::Builder;
 use crate::terminal::note;
 use crate::{files, places};
 
-/// A log. Writing to a log never fails, so that a boot continues. If the log's file can't grow, the whole log moves to
-/// a folder with enough space.
+/// A log. Writing to a log never fails, so that the boot can go on. If the log's file can't grow, the whole log moves
+/// to a folder with enough space.
 #[derive(Debug)]
 pub struct Log {
     file: File,
@@ -48,7 +48,7 @@ impl Log {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Returns the log's place and the reason, as the end of a sentence, if it had to move.
+    /// If the log had to move, returns its place and the reason, as the end of a sentence.
     pub fn describe_move(&self) -> Option<String> {
         let why = self.lost.as_ref()?;
         let place = places::shown(&self.path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Describes mistakes in a file of TOML or JSON.
+//! Describes mistakes in TOML and JSON files.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use foreign::Quoted;
 /// Largest number of characters in a message. The longest message lists all allowed values.
 const LONG: usize = 1000;
 
-/// Describes the mistake in a file of JSON.
+/// Describes the mistake in a JSON file.
 pub fn of_json(error: &serde_json::Error) -> String {
     shorten(error)
 }

@@ -10,8 +10,8 @@
 //! | a block device | refused, unless the verb may write disks and has `--force`: then written through and synced |
 //! | a folder, a socket | refused |
 //!
-//! This module refuses files that can't be written before there is anything to write. This module also refuses files
-//! that another option names, because a verb never replaces a file that it reads.
+//! Before there is anything to write, this module refuses files that can't be written. It also refuses files that
+//! another option names, because a verb never replaces a file that it reads.
 
 pub mod file_arguments;
 
@@ -31,9 +31,9 @@ use crate::{partial_files, places};
 
 /// Number of bytes to write, or to skip as zeros, at a time.
 const BLOCK: usize = 4096;
-/// Largest number of links in a chain. A longer chain is taken for a circle.
+/// Largest number of links in a chain. A longer chain is taken for a cycle.
 const LINKS: usize = 40;
-/// Names of standard output besides `-`.
+/// Names of standard output in addition to `-`.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 /// Folders whose files stand for open descriptors.
 const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
@@ -176,8 +176,8 @@ impl To {
     }
 }
 
-/// Opens a FIFO, which blocks until there is a reader. Opens it only once, because a reader sees the end of the file as
-/// soon as an earlier descriptor is closed, and leaves.
+/// Opens a FIFO, which blocks until there is a reader. Opens it only once, because closing an earlier descriptor would
+/// show the reader an end of file, and the reader would leave.
 fn open_fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
@@ -250,7 +250,7 @@ fn parent_folder(path: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Replaces the target's contents by `bytes`.
+/// Replaces the target's contents with `bytes`.
 fn overwrite(target: &Path, partial: NamedTempFile, bytes: &[u8]) -> io::Result<()> {
     write_sparse(partial.as_file(), bytes)?;
     partial.persist(target)?;

@@ -125,7 +125,7 @@ impl Scratch {
 }
 
 /// Returns the parent of temporary folders. Temporary folders hold sockets, whose paths must be short (unix(7)), and
-/// their paths go into QEMU's options, which commas separate. A `named` folder that is unsuitable for this is not
+/// their paths go into QEMU's options, which commas separate. A `named` folder whose path is unsuitable is not
 /// used.
 fn scratch_in(named: &Path) -> Result<PathBuf> {
     if !named.is_dir() {

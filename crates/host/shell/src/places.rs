@@ -31,8 +31,8 @@ pub fn inside(path: &str) -> PathBuf {
     root().join(path)
 }
 
-/// Returns the folder of all output. This folder does not change if Cargo's target directory was
-/// moved, so that downloads and results stay too.
+/// Returns the folder of all output. This folder stays the same even if Cargo's target directory is moved, so downloads
+/// and results stay in place.
 pub fn target() -> PathBuf {
     inside("target")
 }

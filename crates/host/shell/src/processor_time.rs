@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processor time of a test: the time of its own thread and of every process that it started. Processor time does not
-//! depend on other load of the host.
+//! depend on other load on the host.
 //!
 //! The host keeps only one sum for all processes that this program has waited for, but tests run in parallel. So this
 //! module reads a process's line in /proc after the process has ended and before anyone has waited for it. The line
@@ -34,7 +34,7 @@ impl Account {
         HERE.with_borrow(Self::clone)
     }
 
-    /// Does `work`. Adds to this account the time of `work` on this thread and the time of its processes.
+    /// Does `work`. Adds to this account the time of `work` on this thread and in the processes that it starts.
     pub fn charge<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = HERE.replace(self.clone());
         let begun = own_ticks();

@@ -207,7 +207,7 @@ mod tests {
             collector.step.done = done;
             assert_eq!(progress.last_cell(&collector), names[name], "{done}");
         }
-        // The guest reports other cells than the host has planned.
+        // The guest reports cells other than those that the host has planned.
         progress.estimate = Some(Estimate::new(Default::default(), true, 0.0));
         assert_eq!(progress.last_cell(&collector), "pingpong wfi");
     }

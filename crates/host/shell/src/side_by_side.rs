@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs work on several threads, and passes the results on in the order of the
-//! items, so that the outcome does not depend on the number of threads.
+//! Runs work on several threads, and passes on the results in the order of the items, so that the outcome does not
+//! depend on the number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +35,7 @@ fn available_memory() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Does `work` with each of `items` in order, `jobs` at a time, and passes the results to `take` in the same order.
+/// Does `work` on each of `items` in order, `jobs` at a time, and passes the results to `take` in the same order.
 /// Requests an item only when its work begins. If `take` breaks off, begins no more items, but still passes on the
 /// results of those already begun.
 pub fn in_order<I: Send, T: Send>(

@@ -21,7 +21,7 @@ use crate::partial_files::{self, Shared};
 
 /// Number of digits in the contents' hash.
 const DIGITS: usize = 16;
-/// Interval between checks whether another run has finished this folder.
+/// Interval between checks of whether another run has finished this folder.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The name and the contents of a file.

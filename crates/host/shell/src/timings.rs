@@ -55,7 +55,7 @@ impl Part {
 static TAKEN: Mutex<Vec<(Part, Duration)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Time of the parts within the current one of this thread.
+    /// Time of the parts nested in this thread's current part.
     static INSIDE: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 

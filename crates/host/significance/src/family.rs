@@ -4,15 +4,15 @@
 //! The method is that of S. Holm (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
 //! Statistics 6, 1979). Holm's method multiplies the smallest of n p-values by n, the next by n - 1, and so on, and
 //! lets no result be below the previous one. If nothing differs between the sides, the probability that any result is
-//! at or below a level is at most this level, however the figures depend on each other. Figures of one boot depend on
-//! each other.
+//! at or below a level is at most this level, however the figures depend on each other. Figures of one boot do depend
+//! on each other.
 //!
 //! The price is that each test needs a smaller p-value, and ranks can't give arbitrarily small ones: see
 //! [`runs_needed`].
 
 use crate::least_p_value;
 
-/// The least number of runs per side for a verdict, even if there is only one test. With four runs per side, the
+/// The smallest number of runs per side for a verdict, even if there is only one test. With four runs per side, the
 /// smallest p-value is 0.029.
 pub const FEWEST: usize = 5;
 /// The largest number of runs per side that [`runs_needed`] returns.

@@ -4,16 +4,16 @@
 //!
 //! In the model, both sides' figures are distributed like the measured figures, and one side is shifted. B. J. Collings
 //! and M. A. Hamilton describe this model (Estimating the Power of the Two-Sample Wilcoxon Test for Location Shift,
-//! Biometrics 44, 1988). The model assumes no normal distribution, because on a busy host a few runs are outliers,
-//! which widen a standard deviation by far more than they disturb ranks.
+//! Biometrics 44, 1988). The model does not assume a normal distribution, because on a busy host a few runs are
+//! outliers, which inflate a standard deviation far more than they disturb ranks.
 //!
-//! For few runs, this module simulates the model. For each drawn pair of sides, it computes the least shift that the
-//! rank sum test detects. Take all differences between a figure of one side and a figure of the other. This is the u-th
-//! smallest of them, where u is the critical value of Mann and Whitney's U. U counts the pairs of figures whose order
+//! For few runs, this module simulates the model. For each drawn pair of sides, it computes the smallest shift that the
+//! rank sum test detects. This shift is the u-th smallest of all differences between a figure of one side and a figure
+//! of the other, where u is the critical value of Mann and Whitney's U. U counts the pairs of figures whose order
 //! agrees with the shift. The quantile [`POWER`] of these shifts is the shift that is detected with that probability.
 //! The random numbers start from a fixed seed, so equal arguments give equal results. For more than [`FEW`] runs, the
 //! module uses the formula of G. E. Noether (Sample Size Determination for Some Common Nonparametric Tests, Journal of
-//! the American Statistical Association 82, 1987), which at small levels requires somewhat more runs than necessary.
+//! the American Statistical Association 82, 1987), which requires somewhat more runs than necessary at small levels.
 //!
 //! The result is an estimate: with five runs per side, the error of the estimated spread is about a third.
 
@@ -35,8 +35,8 @@ const FEW: usize = 100;
 /// The seed of the random numbers.
 const SEED: u64 = 0x51_6e_1f;
 
-/// Returns the distances of figures from the median of their side. Empty if no side has two figures. The median of a
-/// few figures lies nearer to them than the true median does, so the distances are widened accordingly.
+/// Returns the distances of figures from the median of their side. Empty if no side has two or more figures. The median
+/// of a few figures lies nearer to them than the true median does, so the distances are widened accordingly.
 pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
     let several = sides.iter().filter(|side| side.len() > 1);
     let apart = several.flat_map(|side| {
@@ -48,8 +48,8 @@ pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
 }
 
 /// Returns the smallest shift that a test of `a` against `b` figures at `level` detects with probability
-/// [`POWER`] if figures are spread like `residuals`. `None` if the test can't detect any shift, or
-/// without residuals.
+/// [`POWER`] if figures are spread like `residuals`. `None` if the test can't detect any shift, or if there are no
+/// residuals.
 pub fn detectable_shift(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     if residuals.is_empty() {
         return None;
@@ -61,7 +61,7 @@ pub fn detectable_shift(residuals: &[f64], a: usize, b: usize, level: f64) -> Op
 }
 
 /// Returns how many runs each side needs to detect `shift` at `level` with probability [`POWER`], as a number
-/// from [`LADDER`]. `None` if [`LADDER`] has no sufficient number, or without residuals.
+/// from [`LADDER`]. `None` if [`LADDER`] has no number that is large enough, or if there are no residuals.
 pub fn runs_to_see(residuals: &[f64], shift: f64, level: f64) -> Option<usize> {
     let enough = |runs: &&usize| {
         detectable_shift(residuals, **runs, **runs, level).is_some_and(|least| least <= shift)
@@ -102,8 +102,8 @@ fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
     (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// Returns the smallest U that the test regards as a difference. U is how many of all `a` times `b` pairs have to be in
-/// the same order. `None` if even all pairs are not enough.
+/// Returns the smallest U that the test regards as a difference. Of all `a` times `b` pairs, U have to be in the same
+/// order. `None` if even all pairs are not enough.
 fn critical_u(a: usize, b: usize, level: f64) -> Option<usize> {
     // The rank sum of `a` figures is U plus the smallest possible rank sum.
     let ranks: Vec<usize> = (1..=a + b).collect();

@@ -2,7 +2,7 @@
 //! The rank sum test of F. Wilcoxon (Individual Comparisons by Ranking Methods, Biometrics Bulletin
 //! 1, 1945) and H. B. Mann, D. R. Whitney (On a Test of Whether one of Two Random
 //! Variables is Stochastically Larger than the Other, Annals of Mathematical Statistics
-//! 18, 1947), exact for any number of figures, with ties too.
+//! 18, 1947), exact for any number of figures, even with ties.
 //!
 //! If both sides are the same, every way to divide the figures among them is equally
 //! likely. The p-value is the share of these ways in which the rank sum of a side is at least as

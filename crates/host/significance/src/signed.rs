@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The signed rank test of F. Wilcoxon (Individual Comparisons by Ranking Methods, Biometrics Bulletin
-//! 1, 1945), exact for any number of differences, with ties too.
+//! 1, 1945), exact for any number of differences, even with ties.
 //!
 //! Differences are ranked by their size. If there is no effect, each difference is as likely above 0 as below, whatever
 //! its size. The p-value is the share of all ways to assign signs to the differences in which the rank sum of either

@@ -43,7 +43,7 @@ numbered! {
         /// during the call, which takes as long as cleaning some thousands of cache lines.
         Evict = "evict",
         /// Announces that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that no cell runs. The
-        /// deadline of a cell counts from this call. The report of a missed deadline names the cell
+        /// deadline of a cell runs from this call. The report of a missed deadline names the cell
         /// with the words in x3 to x10, packed as [`CellWords`](crate::CellWords). x0 is
         /// [`SUCCESS`](crate::SUCCESS).
         Cell = "cell",
@@ -53,9 +53,9 @@ numbered! {
         Timer = "timer",
         /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Shared`](crate::Shared) of the calling vCPU since it started.
         Shared = "shared",
-        /// Makes the calling vCPU's exits use the smallest possible vectors, the [`Floor`](crate::Floor) with number
-        /// x1. Exists only if the boot arguments allow it. x0 is [`SUCCESS`](crate::SUCCESS) or
-        /// [`INVALID`](crate::INVALID).
+        /// Makes the calling vCPU's exits use the smallest possible vectors, the
+        /// [`Floor`](crate::Floor) with number x1. Available only if the boot arguments allow it.
+        /// x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Floor = "floor",
         /// Prints x1 to x16, packed as [`ConsoleWords`](crate::ConsoleWords), on the console as if
         /// the calling vCPU had written them to its UART. This takes one exit per 128 characters

@@ -31,15 +31,15 @@ pub const fn shared(count: Shared) -> u64 {
 }
 
 /// Returns the offset of `knob` of the accessing vCPU; [`crate::KnobValue::encode`] encodes the
-/// value. [`Knob::Trap`] and [`Knob::Deliver`] read back their values, other knobs read as zero.
+/// value. [`Knob::Trap`] and [`Knob::Deliver`] read back their values; other knobs read as zero.
 #[must_use]
 pub const fn knob(knob: Knob) -> u64 {
     KNOBS + knob as u64 * REGISTER
 }
 
-/// Offset of a register whose reads audit the vCPU that reads, like [`crate::Call::Audit`] in mode
-/// [`crate::audit::RUNNING_TOLD`]. The register reads as [`AGREES`] if EL2's record of that vCPU's
-/// interrupts agrees with the vCPU's list registers, otherwise as [`CONTRADICTS`].
+/// Offset of a register; each read of it audits the vCPU that reads, like [`crate::Call::Audit`] in
+/// mode [`crate::audit::RUNNING_TOLD`]. The register reads as [`AGREES`] if EL2's record of that
+/// vCPU's interrupts agrees with the vCPU's list registers, otherwise as [`CONTRADICTS`].
 pub const AUDIT: u64 = 0xc00;
 /// EL2's record agrees. If a page has no audit register, the offset reads as zero.
 pub const AGREES: u64 = 1;

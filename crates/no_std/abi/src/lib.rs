@@ -108,8 +108,8 @@ numbered! {
         EventStream = "event-stream",
         /// Whether EL2 records events with time stamps.
         Trace = "trace",
-        /// Whether EL2 checks the timer again when the vCPU acknowledges a timer interrupt that
-        /// arrived while IRQs were masked; this costs one more exit for each. A reset turns the check on.
+        /// Whether EL2 checks the timer again when the vCPU acknowledges a timer interrupt that arrived while
+        /// IRQs were masked; this costs one more exit for each such interrupt. A reset turns the check on.
         RecheckTimers = "recheck-timers",
         /// The work of the vCPU's neighbour, as [`Neighbour::encode`] encodes it.
         Neighbour = "neighbour",
@@ -184,7 +184,7 @@ numbered! {
 const _: () = assert!(Counter::COUNT <= 17 && Info::COUNT <= 17);
 
 numbered! {
-    /// Facts of the machine that the guest can't read by itself.
+    /// Facts about the machine that the guest can't read by itself.
     Info {
         /// Version of this interface.
         Version = "version",

@@ -22,8 +22,8 @@ pub const REGISTERS: [Counter; 8] = [
     Counter::Halt,
 ];
 
-/// Offset in the page of the sums over all vCPUs. The sums exist because a Linux program can't run on
-/// all CPUs when it reads.
+/// Offset in the page of the sums over all vCPUs. The sums exist because a Linux program that reads
+/// the counts runs on one CPU, not on all.
 pub const TOGETHER: u64 = 0x800;
 
 /// Returns the offset in the page of register `n` of the sums.

@@ -17,9 +17,9 @@ pub enum Neighbour {
     Hostile,
 }
 
-/// The most memory that a neighbour goes through, in KiB.
+/// Maximum amount of memory that a neighbour goes through, in KiB.
 pub const MAX_KIB: u32 = 4096;
-/// The least memory that a neighbour goes through, in KiB.
+/// Minimum amount of memory that a neighbour goes through, in KiB.
 pub const MIN_KIB: u32 = 4;
 
 /// Number of instructions in a unit of `work`, and number of cache lines in a unit of `cache`.

@@ -11,7 +11,7 @@ use crate::view::View;
 /// Offsets of two header fields: the offset of the first device structure, and their number.
 const FIRST: usize = 36;
 const COUNT: usize = 40;
-/// Offsets in a device structure, and its least size.
+/// Offsets in a device structure, and its minimum size.
 const LENGTH: usize = 1;
 const PORT_TYPE: usize = 12;
 const PORT_SUBTYPE: usize = 14;

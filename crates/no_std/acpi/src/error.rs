@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reasons for which a description is refused.
+//! The reasons why a description is refused.
 
 use core::fmt;
 

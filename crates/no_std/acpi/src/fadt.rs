@@ -15,7 +15,7 @@ const MINOR_VERSION: usize = 131;
 const HYPERVISOR: usize = 268;
 /// PSCI is implemented.
 const PSCI_COMPLIANT: u16 = 1 << 0;
-/// PSCI is called with HVC and not with SMC.
+/// PSCI is called with HVC rather than SMC.
 const PSCI_USE_HVC: u16 = 1 << 1;
 
 /// Returns the name of the hypervisor that runs this machine, if the table is long enough and names

@@ -64,7 +64,7 @@ pub fn read(
             // GICv3, or no version: every version has these two frames, and only they are used.
             _ => GICV3_REDISTRIBUTOR,
         };
-        // Each range is one redistributor, even if its GICR_TYPER announces another.
+        // Each range is one redistributor, even if its GICR_TYPER announces another one.
         add_gicc_frames(madt, claims, size, ranges)?;
         Some(size)
     } else {

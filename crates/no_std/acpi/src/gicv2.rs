@@ -50,7 +50,7 @@ pub fn read(
     let distributor = claim(gicd, GICD_BASE, gicd.u64(GICD_BASE)?, 1)?;
     let gicc = claim(&first.0, GICC_BASE, gicc, 2)?;
     let virt = match (gich, gicv) {
-        // The guest can run alone without them; `Platform::lacks` refuses the hypervisor.
+        // The guest can run without GICH and GICV if there is no hypervisor; `Platform::lacks` refuses the hypervisor.
         (0, _) | (_, 0) => None,
         _ => Some([
             claim(&first.0, GICC_GICH, gich, 1)?,

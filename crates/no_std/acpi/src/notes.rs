@@ -49,7 +49,7 @@ pub struct Notes {
     pub gic_version: u8,
     /// Whether the GIC is a GICv2.
     pub version2: bool,
-    /// Whether the redistributors are described per CPU (GICC) and not in ranges (GICR).
+    /// Whether the redistributors are described per CPU (GICC) rather than in ranges (GICR).
     pub redistributor_per_cpu: bool,
     /// Whether no CPU names a maintenance interrupt, so that the usual INTID is assumed.
     pub maintenance_assumed: bool,

@@ -20,8 +20,8 @@ pub const OEM_TABLE_ID: usize = 16;
 const LENGTH: usize = 4;
 /// Offset of the Checksum in the header.
 const CHECKSUM: usize = 9;
-/// The maximum length. No table read here comes near this size, so a greater length is damage. A
-/// checksum over it could read devices that follow the table in the address space.
+/// The maximum length. No table read here comes near this size, so a greater length indicates
+/// damage. A checksum over it could read devices that follow the table in the address space.
 const MAX_LENGTH: usize = 1 << 24;
 
 /// A part of a table, or all of it.

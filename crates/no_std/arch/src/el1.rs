@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The registers of a guest at EL1 and EL0, in groups, for a CPU with more than one guest.
 //!
-//! | group | accesses of EL1 | effect while stage 1 is off |
+//! | group | accesses by EL1 | effect while stage 1 is off |
 //! |---|---|---|
 //! | [`Untrapped`] | no control of Armv8.0 traps them, or exceptions to EL1 change them too | yes |
 //! | [`Auxiliary`] | likewise, where they exist | no |
@@ -11,15 +11,15 @@
 //! The controls that trap are HCR_EL2.TVM and TRVM (TTBRn, TCR, MAIR, AMAIR, CONTEXTIDR, SCTLR), HCR_EL2.TID2 (CSSELR),
 //! CPTR_EL2.TCPAC (CPACR) and MDCR_EL2.TDA (MDSCR) (DDI 0487K.a, D24.2.53, D24.2.35 and D24.3.17).
 //!
-//! These registers do not include the general registers, PC and PSTATE (saved on the exception), floating point
-//! ([`Fp`]), and the timers.
+//! The groups leave out the general registers, PC and PSTATE (saved on the exception), floating point
+//! ([`Fp`]) and the timers.
 
 use aarch64_cpu::registers::*;
 
 use crate::insn;
 use crate::regs::{CNTKCTL_EL1, MDSCR_EL1};
 
-/// Declares a group of registers, in pairs: a save or a load of a pair takes one access to memory.
+/// Declares a group of registers, in pairs, because one memory access saves or loads a pair.
 macro_rules! group {
     ($(#[$doc:meta])* $group:ident { $($one:ident = $ONE:ident, $two:ident = $TWO:ident,)* }) => {
         $(#[$doc])*
@@ -44,8 +44,8 @@ macro_rules! group {
                 )*
             }
 
-            /// Writes the values to the CPU's registers. A context synchronization event must follow before they are
-            /// used.
+            /// Writes the values to the CPU's registers. A context synchronization event must follow before they are in
+            /// effect.
             #[inline(always)]
             pub fn load(&self) {
                 $(
@@ -110,8 +110,8 @@ group! {
     }
 }
 
-/// Whether any bit of the group [`Auxiliary`] can be written on this CPU. Without such a bit, no guest can leave a value
-/// there, and no write could restore one. The registers keep their values.
+/// Whether any bit of the group [`Auxiliary`] can be written on this CPU. Without such a bit, no guest can leave a
+/// value there, and no write could restore one. This function leaves the registers unchanged.
 #[must_use]
 pub fn has_auxiliary() -> bool {
     let mut before = Auxiliary::zero();
@@ -128,8 +128,8 @@ pub fn has_auxiliary() -> bool {
     after.afsr0 | after.afsr1 != 0
 }
 
-/// Whether this CPU has FEAT_RAS (ID_AA64PFR0_EL1.RAS, bits 31:28), and with it VDISR_EL2: the errors that EL1 has
-/// deferred, which EL1 accesses as DISR_EL1 while HCR_EL2.AMO is set (DDI 0487K.a, DISR_EL1).
+/// Whether this CPU has FEAT_RAS (ID_AA64PFR0_EL1.RAS, bits 31:28), and with it VDISR_EL2: a register that holds the
+/// error deferred by EL1 and that EL1 accesses as DISR_EL1 while HCR_EL2.AMO is set (DDI 0487K.a, DISR_EL1).
 #[must_use]
 pub fn has_ras() -> bool {
     ID_AA64PFR0_EL1.get() >> 28 & 0xf != 0

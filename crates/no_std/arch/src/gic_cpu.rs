@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GICv3 CPU interface, as used by either exception level (IHI 0069H, chapters 4.6 and 12.2).
-//! The interface is a set of banked registers of this PE, so it has functions instead of a type.
+//! The interface is a set of banked registers of this PE, so this module has functions instead of a type.
 
 use crate::insn;
 use crate::regs::*;
@@ -108,11 +108,11 @@ pub fn enable(split_eoi: bool) {
 }
 
 /// Clears the active priorities of this PE's interface. The priorities are UNKNOWN after a reset, and
-/// firmware may have left an interrupt active, which would block all interrupts of the same or
-/// lower priority (IHI 0069H, 4.8.5). The preemption bits determine how many registers hold them
-/// (12.2.1). If this level controls Group 0 (see [`has_group0`]), pass `group0` to clear Group 0, too.
+/// firmware may have left an interrupt active, which would block all interrupts of the same or lower
+/// priority (IHI 0069H, 4.8.5). The number of preemption bits determines how many registers hold the active
+/// priorities (12.2.1). If this level controls Group 0 (see [`has_group0`]), pass `group0` to clear Group 0, too.
 pub fn forget_active(group0: bool) {
-    /// ICC_CTLR_EL1.PRIbits (10:8): one less than the number of bits.
+    /// ICC_CTLR_EL1.PRIbits (10:8): the number of priority bits, minus one.
     const FIRST: u64 = 5;
     let bits = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
     if group0 {
@@ -142,7 +142,7 @@ pub fn forget_active(group0: bool) {
 /// Briefly changes the priority mask, so interrupts must be masked.
 #[must_use]
 pub fn has_group0() -> bool {
-    // PRIbits (10:8): one less than the implemented bits, which are the upper ones.
+    // PRIbits (10:8): the number of implemented bits, which are the upper ones, minus one.
     let bits = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
     let before = ICC_PMR_EL1.get();
     ICC_PMR_EL1.set(1 << (8 - bits));

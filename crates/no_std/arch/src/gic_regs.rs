@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system registers of a GICv3 CPU interface (IHI 0069H, 12.2 and 12.4).
 //!
-//! A GICv2 has none of them. So each access is also an entry of the table that [`crate::gicv2::adapt`]
-//! reads: there, a branch to the code after the access's `4:` takes the place of the instruction. That
-//! code pushes the value and the register's number, and calls `gicv2_access`, which keeps every
+//! A GICv2 has none of them. So each access is also an entry in the table that [`crate::gicv2::adapt`]
+//! reads: on a GICv2, `adapt` replaces the instruction with a branch to the code after the access's `4:`. That
+//! code pushes the value and the register's number, and calls `gicv2_access`, which preserves every
 //! register and the flags, and calls the image's function ([`crate::gicv2::Access`]).
 
 use crate::gicv2::WRITE;
@@ -80,7 +80,7 @@ macro_rules! registers {
         pub fn set(self, value: u64) {
             // SAFETY: none of the registers of this file moves memory, the stack or the
             // translation of the running code. There is no `nomem`, so earlier stores stay before
-            // the write. The stack is used like for a read.
+            // the write. The stack is used as for a read.
             unsafe {
                 core::arch::asm!(access!(concat!("msr ", $encoding, ", {0}")), in(reg) value,
                     number = const Register::$name as u32 | WRITE, options(nostack, preserves_flags));
@@ -137,14 +137,14 @@ registers! {
     ICH_HCR_EL2 = "S3_4_C12_C11_0", read write;
     /// The guest's settings of the virtual interface.
     ICH_VMCR_EL2 = "S3_4_C12_C11_7", read write;
-    /// The guest's map. On a GICv2, the map has the guest's interface or has not.
+    /// The guest's stage-2 map. On a GICv2, the map either contains the guest's CPU interface or does not.
     VTTBR_EL2 = "S3_4_C2_C1_0", write;
 
     /// Active priorities, Group 0.
     ICC_AP0R0_EL1 = "S3_0_C12_C8_4", read write;
-    /// Active priorities, Group 0, if there are 6 or 7 bits of preemption.
+    /// Active priorities, Group 0, if there are 6 or 7 preemption bits.
     ICC_AP0R1_EL1 = "S3_0_C12_C8_5", write;
-    /// Active priorities, Group 0, if there are 7 bits of preemption.
+    /// Active priorities, Group 0, if there are 7 preemption bits.
     ICC_AP0R2_EL1 = "S3_0_C12_C8_6", write;
     /// Like ICC_AP0R2_EL1.
     ICC_AP0R3_EL1 = "S3_0_C12_C8_7", write;
@@ -186,7 +186,7 @@ pub fn set_ich_lr(n: usize, value: u64) {
     list_registers!(write n, value);
 }
 
-/// The instruction encodes the system register, so an index needs a branch for each register.
+/// The instruction encodes the system register, so access by index needs a branch for each register.
 macro_rules! list_registers {
     (read $n:expr) => {
         list_registers!(@each $n, read)

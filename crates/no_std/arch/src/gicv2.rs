@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adapts an image to a GICv2, which has no system registers (IHI 0048B, 2.3).
 //!
-//! A table has each instruction that a GICv2 machine can't use, and the place of code that does the work
-//! there: the guest's SGIs (`insn::write_sgi`), each access to a register of the CPU interface
-//! (`gic_regs`), and entries of the hypervisor's vectors. [`adapt`] replaces the instructions by
-//! branches to that code, so on later versions no additional code runs.
+//! A table lists the instructions that a GICv2 machine can't use, each with the address of its
+//! replacement code: the guest's SGIs (`insn::write_sgi`), each access to a register of the CPU interface
+//! (`gic_regs`), and entries of the hypervisor's vectors. [`adapt`] replaces the instructions with
+//! branches to that code, so no additional code runs on later GIC versions.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU64};
@@ -25,10 +25,10 @@ pub struct Registers {
     access: AtomicU64,
 }
 
-/// Reads or writes the register of a number, and returns its value (`gic_regs`).
+/// Reads or writes the register with the given number, and returns its value (`gic_regs`).
 pub type Access = extern "C" fn(number: u32, value: u64) -> u64;
 
-/// Added to the number of a register that is written ([`Access`]).
+/// Added to a register's number for a write ([`Access`]).
 pub const WRITE: u32 = 0x100;
 
 /// Assembler macro: on a GICv2, the code at `code` runs instead of the next instruction.
@@ -63,7 +63,7 @@ pub static REGISTERS: Registers = Registers {
 };
 
 impl Registers {
-    /// Makes `access` do what accesses to a GICv3's registers do. Without it, they have no effect.
+    /// Makes accesses to a GICv3's registers call `access`. Until then, these accesses have no effect.
     pub fn set_access(&self, access: Access) {
         self.access.store(access as usize as u64, Relaxed);
     }
@@ -108,8 +108,8 @@ mod sites {
         code: i32,
     }
 
-    // Calls the function of [`super::Registers::set_access`] with the number and the value that
-    // `gic_regs` pushed; its result replaces the value. Everything that a function may clobber is kept (AAPCS64
+    // Calls the function that [`super::Registers::set_access`] recorded, with the number and the value that `gic_regs`
+    // pushed; its result replaces the value. All registers that a function may clobber are preserved (AAPCS64
     // 2024Q3, 6.1.1), and so are the flags.
     core::arch::global_asm!(
         r#"
@@ -161,7 +161,7 @@ gicv2_access:
         static __stop_gicv2_sites: [Site; 0];
     }
 
-    /// Replaces each instruction of the table by a branch to its code for a GICv2.
+    /// Replaces each instruction in the table with a branch to its code for a GICv2.
     ///
     /// # Safety
     /// The image must be writable, with MMU and caches off, and no other CPU may execute any part
@@ -188,7 +188,7 @@ gicv2_access:
         insn::isb();
     }
 
-    /// Encodes the instruction B from `at` to `code` (DDI 0487K.a, C6.2.26). `at` and `code` are in one
+    /// Encodes the instruction B from `at` to `code` (DDI 0487K.a, C6.2.26). Both are in the same
     /// image, so the distance is within the 128 MiB that a branch reaches.
     const fn encode_branch(at: usize, code: usize) -> u32 {
         0x1400_0000 | (code.wrapping_sub(at) >> 2) as u32 & 0x03ff_ffff
@@ -205,7 +205,7 @@ gicv2_access:
             insn::dsb_sy();
             core::ptr::with_exposed_provenance_mut::<u32>(at).write_volatile(instruction);
             insn::dsb_sy();
-            // A copy that a cache fetched meanwhile is older than memory, and clean.
+            // A copy that a cache fetched in the meantime is older than memory, and clean.
             insn::dc_civac(at);
             insn::dsb_sy();
         }

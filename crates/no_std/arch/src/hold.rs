@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Holds and releases CPUs that a loader starts together with the first one.
 //!
-//! Held CPUs run with MMU and caches off, so the CPU that releases one cleans the slot to memory.
+//! Held CPUs run with MMU and caches off, so a CPU that releases them cleans the slot to memory.
 //! One slot serves all held CPUs: they are released one after another, each by its affinity. CPUs
 //! poll the slot without WFE: only an event would end a WFE, and some simulators lose an event that
 //! arrives while a CPU goes to sleep.
@@ -51,7 +51,7 @@ impl Release {
     /// [`crate::held_entry`].
     ///
     /// # Safety
-    /// The word must be mapped as normal memory, and by the machine's description it must be the
+    /// The word must be mapped as normal memory and, according to the machine's description, must be the
     /// CPU's release address.
     pub unsafe fn let_go_from_table(&self, address: u64, held: u64, mpidr: u64, context: u64) {
         let word = core::ptr::with_exposed_provenance_mut::<u64>(address as usize);

@@ -4,10 +4,10 @@
 //! An image is a position-independent executable linked at address 0. Its first page contains
 //! headers. The 64 bytes that boot loaders expect of an arm64 Image (Linux,
 //! `Documentation/arch/arm64/booting.rst`) begin with an instruction whose first two bytes read
-//! `MZ`, and end with the offset of a PE header if the image is also a UEFI application. So
-//! firmware and boot loaders find the header that they expect in the same file.
+//! `MZ`, and end with the offset of a PE header if the image is also a UEFI application. So firmware
+//! and boot loaders each find the header that they expect in the same file.
 //!
-//! The linker leaves one table of relative relocations; each of the two entries applies it before
+//! The linker leaves one table of relative relocations; each of the two entry points applies it before
 //! any Rust code runs.
 
 /// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
@@ -125,8 +125,8 @@ macro_rules! image_start {
 /// Prepares this PE for data accesses at the start of an image, at EL2 or EL1, before the first
 /// access. Sets only the RES1 bits of SCTLR_ELx (DDI 0487K.a, D23.2.139 and D23.2.140; for EL2,
 /// with E2H=0). So MMU, caches and alignment checks are off, and data is little-endian: EE is
-/// UNKNOWN after a reset or chosen by the machine, and a loader may have run big-endian. The text
-/// contains no literal, because reading one would be a data access; clobbers x1.
+/// UNKNOWN after a reset or chosen by the machine, and a loader may have run big-endian. The code
+/// loads no literal, because that would be a data access; clobbers x1.
 #[macro_export]
 macro_rules! plain_data {
     () => {
@@ -176,7 +176,7 @@ macro_rules! relocation {
 /// The PE header of an arm64 UEFI application (Microsoft, "PE Format"; UEFI
 /// Specification 2.10, 2.1.1), in the section `.head`, as assembler text.
 ///
-/// File and memory have the same layout: one section of code and one of everything else, so that
+/// File and memory have the same layout: one section for code and one for everything else, so that
 /// firmware that maps code read-only can load the file. The packer appends the payload to the
 /// second section. There are no base relocations, because the image relocates itself.
 #[macro_export]

@@ -83,7 +83,7 @@ pub fn forget_events() {
 }
 
 /// Executes 1, 5, 6, 9, 10, 13, 14, ... instructions for a `count` of 0, 1, 2, and so on, plus the
-/// call. Only 1 divides all differences of these numbers.
+/// call. The greatest common divisor of the differences between these numbers is 1.
 #[inline(never)]
 pub fn rounds(count: u64) {
     // SAFETY: the code counts a register down; it uses no memory and no stack.
@@ -122,14 +122,14 @@ pub fn hang() -> ! {
 pub fn tlbi_vaae1is(address: u64) {
     /// Mask for bits 55:12 of the address; the other fields of the register stay 0.
     const PAGE: u64 = (1 << 44) - 1;
-    // SAFETY: the PE reads translations again from tables, which this does not change; it changes
-    // no register and accesses no memory.
+    // SAFETY: the PE reads translations again from the tables, which stay unchanged; the instruction
+    // changes no register and accesses no memory.
     unsafe {
         asm!("tlbi vaae1is, {0}", in(reg) address >> 12 & PAGE, options(nostack, preserves_flags));
     }
 }
 
-/// Waits for an event, at the latest until the virtual count reaches `deadline`
+/// Waits for an event, or until the virtual count reaches `deadline`
 /// (ticks of CNTVCT_EL0). Needs FEAT_WFxT.
 #[inline(always)]
 pub fn wfet(deadline: u64) {
@@ -151,7 +151,7 @@ pub fn prefetch_to_write<T>(place: &T) {
     }
 }
 
-/// Waits for an interrupt, at the latest until the virtual count reaches
+/// Waits for an interrupt, or until the virtual count reaches
 /// `deadline` (ticks of CNTVCT_EL0). Needs FEAT_WFxT.
 #[inline(always)]
 pub fn wfit(deadline: u64) {
@@ -162,11 +162,11 @@ pub fn wfit(deadline: u64) {
     }
 }
 
-/// Writes ICC_SGI1R_EL1 from x1. If the write traps, a hypervisor has already saved the registers
-/// that a call may change. If the compiler chose the register, the same send could cost more in one part
+/// Writes ICC_SGI1R_EL1 from x1: if the write traps, a hypervisor has already saved x1, as one of the
+/// registers that a call may change. If the compiler chose the register, a send could cost more in one part
 /// of the image than in another.
 ///
-/// On a GICv2, [`crate::gicv2::adapt`] replaces the instruction by a branch to the code below,
+/// On a GICv2, [`crate::gicv2::adapt`] replaces the instruction with a branch to the code below,
 /// which translates the value to GICD_SGIR (IHI 0048B, 4.3.15): the SGI in bits 3:0 and the
 /// targets' CPU interfaces in 23:16; if bit 24 is set, the targets are all other CPUs.
 #[inline(always)]
@@ -232,14 +232,14 @@ pub fn load_exclusive(word: &core::sync::atomic::AtomicU32) -> u32 {
 /// `address` must be mapped.
 #[inline(always)]
 pub unsafe fn dc_civac(address: usize) {
-    // SAFETY: the caller vouches for the mapping; the operation keeps contents.
+    // SAFETY: the caller vouches for the mapping; the operation preserves all data.
     unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
 
 /// Declares functions that turn on translation and caches, after the last store without them.
 macro_rules! clean_and_set_sctlr {
     ($($name:ident, $register:literal;)*) => {$(
-        /// Cleans and invalidates the data cache from `start` to `end`, by lines of `line`
+        /// Cleans and invalidates the data cache from `start` to `end`, in lines of `line`
         /// bytes, to the point of coherency, empties this PE's instruction cache, and writes
         #[doc = concat!("`sctlr` to ", $register, ". Between the first line and the write nothing is stored.")]
         ///
@@ -249,7 +249,7 @@ macro_rules! clean_and_set_sctlr {
         #[inline(always)]
         pub unsafe fn $name(start: u64, end: u64, line: u64, sctlr: u64) {
             // SAFETY: the caller vouches for the range and for the effects of `sctlr`; the
-            // maintenance keeps contents.
+            // maintenance preserves all data.
             unsafe {
                 asm!(
                     "2: dc civac, {address}",
@@ -308,8 +308,8 @@ macro_rules! guest_reads {
             const PA: u64 = 0xf_ffff_ffff_f000;
             const FAILED: u64 = 1;
             let result: u64;
-            // SAFETY: an address translation has no effect except on PAR_EL1. The guest may hold a
-            // value in it, so the code restores it.
+            // SAFETY: an address translation has no effect except on PAR_EL1. The guest may keep a
+            // value in that register, so the code restores it.
             unsafe {
                 core::arch::asm!("mrs {old}, par_el1", concat!("at ", $operation, ", {0}"), "isb",
                     "mrs {1}, par_el1", "msr par_el1, {old}", in(reg) address, out(reg) result,
@@ -339,7 +339,7 @@ pub unsafe fn dc_zva(address: usize) {
 /// Copies 64 bytes from `from` to `to`.
 ///
 /// # Safety
-/// The two addresses must be mapped as Normal memory, or be multiples of 8. Nothing may use the memory at `to`.
+/// Both addresses must be mapped, as Normal memory unless both are multiples of 8. Nothing may use the memory at `to`.
 #[inline(always)]
 pub unsafe fn copy_line(from: usize, to: usize) {
     // SAFETY: the caller promises that `from` may be read and `to` may be written.

@@ -12,7 +12,7 @@ macro_rules! symbol_addresses {
             $(#[$doc])*
             #[must_use]
             pub fn $name() -> u64 {
-                // The value of a symbol is its address, so nothing is read.
+                // The value of a symbol is its address, so this reads no memory.
                 (&raw const $symbol) as u64
             }
         )*

@@ -2,7 +2,7 @@
 //! Gives both images, the hypervisor at EL2 and the guest at EL1, their access to the architecture:
 //! one-instruction wrappers ([`insn`]), the system registers that `aarch64-cpu` lacks ([`regs`]),
 //! the position-independent entry ([`image`]) with its [`layout`], EL2's controls of EL1
-//! ([`controls`]), the registers that firmware may withhold ([`optional`]), saving registers
+//! ([`controls`]), the registers that firmware may withhold ([`optional`]), the saving of registers
 //! ([`frame`]), the GICv3 CPU interface ([`gic_cpu`]) and its replacement on a GICv2 ([`gicv2`]).
 //!
 //! On other architectures, the crate is nearly empty, so that the workspace's host tests build.

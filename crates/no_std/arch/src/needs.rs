@@ -14,7 +14,7 @@
 /// | `__needs_per_cell_and_cpu` | for each CPU in each cell of the plan |
 /// | `__needs_per_measured` | for each cell that can run, in addition |
 /// | `__needs_per_stamped` | for each cell that is measured in stages, in addition |
-/// | `__needs_per_value` | for each value that is kept of a cell, in addition |
+/// | `__needs_per_value` | for each value of a cell that is kept, in addition |
 #[macro_export]
 macro_rules! needs {
     ($($symbol:ident = $bytes:expr),* $(,)?) => {

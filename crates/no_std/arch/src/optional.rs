@@ -15,7 +15,7 @@ use aarch64_cpu::registers::{
 
 use crate::regs::{MPAMIDR_EL1, feature_register};
 
-/// Declares the registers: name, encoding, and a function that says whether this CPU has it.
+/// Declares the registers, each with its name, its encoding and a function that returns whether this CPU has it.
 macro_rules! optional {
     ($($variant:ident = $name:literal, $n:literal $m:literal $op2:literal, $there:ident;)*) => {
         /// An optional register.
@@ -163,7 +163,7 @@ fn has_mpam_hcr(features: &Features) -> bool {
 }
 
 /// A value that shares no cache line with other data: no cached write to adjacent data makes its
-/// lines dirty after they were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG can state.
+/// lines dirty after they were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG can report.
 #[derive(Debug)]
 #[repr(C, align(2048))]
 pub struct Apart<T>(pub T);
@@ -190,12 +190,12 @@ impl Optional {
     }
 }
 
-/// Handles an exception with unknown reason from EL2 itself, for the vectors of EL2. Returns
+/// Handles an exception that EL2 took from EL2 for an unknown reason; called by EL2's vectors. Returns
 /// whether an access to one of these registers caused the exception. If so, the register is left
 /// alone from now on, and the exception return skips the access.
 pub extern "C" fn left_alone() -> bool {
     let at = ELR_EL2.get();
-    // SAFETY: this reads the instruction that was fetched there last, at a multiple of 4.
+    // SAFETY: this reads the instruction that was last fetched from `at`, a multiple of 4.
     let instruction = unsafe { (at as *const u32).read_volatile() };
     let mut all = Optional::ALL.iter();
     let Some(found) = all.find(|one| one.instruction() == instruction & !NOT_NAME) else {

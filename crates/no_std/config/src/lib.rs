@@ -59,7 +59,7 @@ pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
     Ok(words.into_text())
 }
 
-/// The part of a line at which the parser is.
+/// The part of a line that the parser has reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Gap,
@@ -132,7 +132,7 @@ pub struct Error {
 pub enum Defect {
     /// The byte is not printable ASCII.
     Byte(u8),
-    /// The byte exceeds the maximum size of a file.
+    /// The byte is beyond the maximum size of a file.
     TooLong,
     /// The caller's buffer is full before the byte.
     NoRoom,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drives each kind of UART for polled output: checks whether it accepts a byte, sends a byte, and
-//! checks whether all bytes have been sent. Speed, format and FIFOs stay as firmware left them.
+//! Drives each kind of UART for polled output: checks whether the UART accepts a byte, sends a byte,
+//! and checks whether all bytes have been sent. Speed, format and FIFOs stay as firmware left them.
 
 use platform::UartKind;
 

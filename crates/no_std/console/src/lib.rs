@@ -18,8 +18,8 @@ use core::hint::spin_loop;
 use driver::Registers;
 use platform::Uart;
 
-/// Number of reads of the status register before a byte is given up. So many reads take longer than
-/// a byte at 9600 baud if a device read takes at least 20 ns.
+/// Number of reads of the status register before a byte is dropped. This many reads take longer
+/// than a byte at 9600 baud if a device read takes at least 20 ns.
 const PATIENCE: u32 = 200_000;
 
 /// End of transmission: the character that ends a machine without firmware that could turn it off.
@@ -31,7 +31,7 @@ pub const END: char = '\u{4}';
 pub struct Port {
     uart: Uart,
     lost: u64,
-    /// Whether the port did not accept the last byte, which was given up.
+    /// Whether the port did not accept the last byte, which was dropped.
     stalled: bool,
 }
 
@@ -50,7 +50,7 @@ impl Port {
         }
     }
 
-    /// Returns the number of bytes that were given up because the port did not become ready.
+    /// Returns the number of bytes that were dropped because the port did not become ready.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
@@ -87,7 +87,7 @@ impl Port {
         Mmio(self.uart.base as usize)
     }
 
-    /// Returns how often to read the status register for the next byte, at most.
+    /// Returns the maximum number of status register reads for the next byte.
     const fn max_status_reads(&self) -> u32 {
         if self.stalled { 1 } else { PATIENCE }
     }

@@ -96,7 +96,7 @@ impl Path {
         )
     }
 
-    /// Returns the floor of the path, if that is measured: the exit with the minimum that the
+    /// Returns the floor of the path, if the floor is measured: the exit with the minimum that the
     /// architecture requires.
     #[must_use]
     pub const fn floor(self) -> Option<Self> {
@@ -109,7 +109,7 @@ impl Path {
             Self::Hypercall | Self::Service | Self::Wfe => Self::FloorCall,
             Self::Mmio => Self::FloorRead,
             Self::CpuOn => Self::FloorStart,
-            // A start has no exit with a floor, and a switch has two.
+            // A start has no exit with a floor, and a switch has two such exits.
             Self::CpuStart | Self::Switch => return None,
             Self::FloorCall
             | Self::FloorSend

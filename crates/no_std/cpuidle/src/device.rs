@@ -67,7 +67,7 @@ impl Device {
         self.governor.select(&self.states, &moment, next_timer)
     }
 
-    /// Counts the outcome of the last choice, from which the governor learns.
+    /// Counts the outcome of the last choice, and lets the governor learn from it.
     #[inline]
     pub fn reflect(&mut self, outcome: &Outcome) {
         let Outcome {
@@ -85,7 +85,7 @@ impl Device {
         self.governor.refused();
     }
 
-    /// Records that I/O was submitted on this CPU, and that the task waits for it.
+    /// Records that I/O was submitted on this CPU, and that a task waits for it.
     #[inline]
     pub const fn submitted(&mut self, now_ns: u64) {
         self.psd.submitted(now_ns);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `fixed:<us>`: polls for a fixed time, then halts.
 //!
-//! Behaves like `arm_poll_idle` (H. Okanovic, April 2024) with no other governor:
-//! [`Table::poll_limit_ns`] does not shorten its poll limit, so the limit under test is in use.
+//! Behaves like `arm_poll_idle` (H. Okanovic, April 2024) without any other governor:
+//! [`Table::poll_limit_ns`] does not shorten its poll limit, so the limit under test is the one in use.
 //! Like `arm_poll_idle`, it halts in the shallowest halting state.
 
 use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
@@ -26,7 +26,7 @@ impl Fixed {
 }
 
 /// Polls for `limit_ns`, or halts if that is 0. Halting respects the latency limit; if no halting
-/// state does, the CPU continues to poll.
+/// state meets the limit, the CPU continues to poll.
 pub(crate) fn poll_or_halt(states: &Table, moment: &Moment, limit_ns: u64) -> Choice {
     if let Some(state) = states.poll_state().filter(|_| limit_ns != 0) {
         return Choice {

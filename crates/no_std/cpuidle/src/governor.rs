@@ -6,14 +6,14 @@ use crate::{FOREVER, Table};
 /// The state of a CPU that has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// The time, ns, by a clock that never goes back.
+    /// The time, ns, by a clock that never goes backwards.
     pub now_ns: u64,
     /// Time to the next tick, ns; meaningless if `tick_stopped`.
     pub next_tick_ns: u64,
     /// Whether the tick was stopped and the CPU has not run a task since, or the CPU has no tick.
     pub tick_stopped: bool,
     /// Longest allowed time from an event until the CPU runs again, in ns; [`FOREVER`] if there is no
-    /// limit. The limit is the one of Linux's PM QoS.
+    /// limit. This is the latency limit of Linux's PM QoS.
     pub latency_limit_ns: u64,
     /// How busy the CPU was lately, in 1024ths of its capacity.
     pub utilisation: u32,
@@ -66,7 +66,7 @@ impl Choice {
     }
 }
 
-/// Cause of the end of a stay in a state.
+/// The cause that ended a stay in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wake {
     /// A request in the CPU's word, seen or announced by an interrupt.
@@ -88,7 +88,7 @@ pub struct Outcome {
     pub state: usize,
     /// Time from entering the state until it was left, including the exit latency, in ns.
     pub residency_ns: u64,
-    /// Cause of the stay's end.
+    /// The cause that ended the stay.
     pub wake: Wake,
 }
 

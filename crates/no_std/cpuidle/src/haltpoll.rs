@@ -8,7 +8,7 @@
 //! its own limit, because Linux's poll loop overwrites the governor's limit with the one that it
 //! computes.
 //!
-//! If state 0 does not poll, which Linux's governor does not expect, it halts in that state.
+//! If state 0 does not poll, which Linux's governor does not expect, the governor halts in that state.
 
 use wait::governor::{Guest, Tunables};
 

@@ -13,7 +13,7 @@ macro_rules! frequencies {
         impl Hz {
             $(#[doc = concat!($hz, " ticks per second.")] pub const $name: Self = Self($hz);)*
 
-            /// Every frequency, the slowest first.
+            /// Every frequency, the lowest first.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The numbers of all frequencies, as text.

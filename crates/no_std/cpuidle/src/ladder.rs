@@ -15,7 +15,7 @@
 
 use crate::{Choice, Governor, MAX_STATES, Moment, Outcome, Table};
 
-/// Long stays that promote (`PROMOTION_COUNT`).
+/// Number of long stays that lead to a promotion (`PROMOTION_COUNT`).
 const PROMOTIONS: u32 = 4;
 
 /// The governor.

@@ -23,27 +23,27 @@ mod typical;
 /// A factor of 1 is `RESOLUTION * DECAY`.
 const RESOLUTION: u64 = 1024;
 const DECAY: u64 = 8;
-/// Upper ends of the buckets as times to the timer, in ns; the last bucket has none.
+/// Upper ends of the buckets as times to the timer, in ns; the last bucket has no upper end.
 const BUCKET_ENDS_NS: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 const BUCKETS: usize = BUCKET_ENDS_NS.len() + 1;
-/// Least length of a stay, in ns, that counts as a stay until its timer.
+/// Shortest stay, in ns, that counts as if it had lasted until its timer.
 const MAX_INTERESTING_NS: u64 = 50_000_000;
 /// Assumed length of a stay that only the tick ended, ns.
 const UNENDED_NS: u64 = MAX_INTERESTING_NS / 10 * 9;
-/// The number that each task that waits for I/O adds to the divisor of the tolerated latency.
+/// The number that each task waiting for I/O adds to the divisor of the tolerated latency.
 const PER_WAITER: u64 = 10;
 
 /// The Linux release whose rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
-    /// Linux 6.2 (early 2023): tasks that wait for I/O have factors of their own, and
-    /// lower the tolerated latency to a fraction of the prediction.
+    /// Linux 6.2 (early 2023): choices made while a task waits for I/O have factors of their own, and
+    /// such tasks lower the tolerated latency to a fraction of the prediction.
     V6_2,
     /// Linux 6.14 (early 2025): I/O no longer counts; a short typical interval makes asking for the
     /// timer unnecessary.
     V6_14,
     /// Linux 7.1 (2026), the current rules: outliers are dropped at both ends, the prediction does
-    /// not bound the latency, and a poll gives way to short states only.
+    /// not bound the latency, and a poll gives way only to states with a short target residency.
     Now,
 }
 
@@ -121,7 +121,7 @@ impl Menu {
         forecast
     }
 
-    /// Predicts the stay by the factor learnt for timers that are as far away as this one.
+    /// Predicts the stay with the factor learnt for timers that are as far away as this one.
     fn forecast_by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
         self.bucket = bucket_of(timer_ns) + self.io_waiters(moment).min(1) as usize * BUCKETS;
         let corrected_us = scaled_us(timer_ns, self.factors[self.bucket % self.factors.len()]);
@@ -168,7 +168,7 @@ impl Menu {
         bound.min(moment.latency_limit_ns)
     }
 
-    /// Returns the length to learn from a stay, ns.
+    /// Returns the length of a stay as the governor learns it, ns.
     fn stay_to_learn(&self, states: &Table, outcome: &Outcome) -> u64 {
         let exit_ns = states.at(outcome.state).exit_latency_ns;
         let measured_ns = match outcome.wake {
@@ -195,7 +195,7 @@ fn bucket_of(timer_ns: u64) -> usize {
 }
 
 /// Returns `time_ns * factor` in us, rounded; a factor of 1 is `RESOLUTION * DECAY`. Like
-/// Linux, wraps the product and keeps 32 bits of the quotient, which are 71 minutes.
+/// Linux, wraps the product and keeps 32 bits of the quotient, which hold up to 71 minutes.
 const fn scaled_us(time_ns: u64, factor: u32) -> u64 {
     const ONE: u64 = RESOLUTION * DECAY * 1000;
     let scaled = time_ns.wrapping_mul(factor as u64).wrapping_add(ONE / 2) / ONE;

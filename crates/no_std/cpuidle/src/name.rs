@@ -40,11 +40,11 @@ macro_rules! governors {
 }
 
 governors! {
-    /// Predicts by timers and typical intervals; the current version.
+    /// Predicts from timers and typical intervals; the current version.
     Menu = "menu",
-    /// Predicts by timers and typical intervals, like Linux in early 2025.
+    /// Predicts from timers and typical intervals, like Linux in early 2025.
     Menu614 = "menu-6.14",
-    /// Predicts by timers and typical intervals, like Linux in early 2023.
+    /// Predicts from timers and typical intervals, like Linux in early 2023.
     Menu62 = "menu-6.2",
     /// Compares wake-ups with timer events; the current version.
     Teo = "teo",
@@ -146,7 +146,7 @@ impl fmt::Display for Setup {
 /// A governor that was chosen by name.
 ///
 /// The governor chooses like Linux's, except that Linux's governors return a disabled state if they
-/// see no other, and state 0 whether or not it is enabled. Here a disabled state is never entered:
+/// find no other, and may return state 0 although it is disabled. Here a disabled state is never entered:
 /// the shallowest enabled state replaces it.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected {
@@ -184,7 +184,7 @@ impl Selected {
 }
 
 impl Selected {
-    /// Since Linux 7.0, the kernel calls neither select nor reflect of a governor if there is only one state.
+    /// Since Linux 7.0, the kernel calls neither a governor's select nor its reflect if there is only one state.
     const fn has_no_choice(&self, states: &Table) -> bool {
         let asked = match self {
             Self::Menu(governor) => governor.runs_with_one_state(),

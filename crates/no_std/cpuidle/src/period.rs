@@ -13,7 +13,7 @@ pub trait Driver {
     /// Event that ends an idle period: a request, or whatever else there is to do.
     type Event: Copy;
 
-    /// The time by a clock that never goes back, in the clock's ticks.
+    /// The time by a clock that never goes backwards, in the clock's ticks.
     fn now(&self) -> u64;
 
     /// Converts ticks of the clock to nanoseconds.
@@ -40,7 +40,7 @@ pub trait Driver {
     /// Polls for at most [`Choice::poll_limit_ns`]; returns the event that it saw.
     fn poll(&self, choice: &Choice) -> Option<Self::Event>;
 
-    /// Enters the chosen halting state, which `way` describes, and leaves it at an interrupt.
+    /// Enters the chosen halting state, which `way` describes, and leaves it on an interrupt.
     /// Returns the event that exists then, if any, and whether the CPU entered the state at
     /// all.
     fn halt(&self, choice: &Choice, way: Way) -> (Option<Self::Event>, bool);

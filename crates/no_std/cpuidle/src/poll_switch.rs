@@ -8,7 +8,7 @@ use core::fmt;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// The switch of each of `CPUS` CPUs, on separate cache lines. At first, all are off.
+/// The switches of `CPUS` CPUs, one each, on cache lines that hold nothing else. At first, all are off.
 ///
 /// One load reads a CPU's switch. The number of users, which the patch counts in its static key, is
 /// the number of switches that are on.
@@ -41,7 +41,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
         Self([const { AtomicBool::new(false) }; CPUS])
     }
 
-    /// Writes `text` to the attribute of `cpu`, below `CPUS`; returns whether the switch changed.
+    /// Writes `text` to the attribute of `cpu`, which is below `CPUS`; returns whether the switch changed.
     /// The CPU sees the change when it next idles or, if it polls, at its next check.
     ///
     /// # Errors

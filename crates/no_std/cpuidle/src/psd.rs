@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Power-sleep-demotion prevention: after I/O was submitted, the CPU stays
-//! shallow for a while.
+//! in shallow states for a while.
 //!
 //! C. I. King, "cpuidle: psd: add power sleep demotion prevention for
 //! fast I/O devices", March 2025. A submission opens a window of
-//! `psd_cpu_lat_timeout_ms`; while it is open, the CPU only uses the shallowest state. Both its ends
-//! are ticks ("jiffies"), so that neither the submission nor the idle loop reads a finer clock. The
+//! `psd_cpu_lat_timeout_ms`; while it is open, the CPU only uses the shallowest state. Both ends of
+//! the window are ticks ("jiffies"), so that neither the submission nor the idle loop reads a finer clock. The
 //! window begins with the tick in which it was opened, and its length is rounded up to ticks: 3 ms
-//! last 2 to 3 ms at 1000 Hz, and 0 to 10 ms at 100 Hz.
+//! become 2 to 3 ms at 1000 Hz, and 0 to 10 ms at 100 Hz.
 //!
 //! In the patch, the window was a line in `menu`. Here, it is a latency limit, as the reviewers
 //! requested: it works with every governor, and the governor learns from these stays, too.

@@ -52,8 +52,8 @@ impl Label {
         Self::WORDS[self as usize]
     }
 
-    /// The default times. The times of `wfi` have the magnitude that small cores state for it. A
-    /// standby state pays off from three exit latencies on, since tables of common cores have two
+    /// The default times. The times of `wfi` have the magnitude that is stated for small cores. A
+    /// standby state pays off from three exit latencies on, since tables of common cores state two
     /// to four.
     const fn default_times(self, standby_us: u32) -> Times {
         let (exit_us, residency_us) = match self {
@@ -218,7 +218,7 @@ impl States {
         exits.max().unwrap_or(0)
     }
 
-    /// Returns the sort key of the table: by its states, then by as many of their times as fit.
+    /// Returns the sort key of the table: by its states, then by as many of their times as fit in the key.
     #[must_use]
     pub fn sort_key(&self) -> u64 {
         match self.0 {

@@ -12,14 +12,14 @@ pub const MAX_STATES: usize = 8;
 const POLL_MAX_OF_TICK: u64 = 16;
 const POLL_MIN_NS: u64 = 10_000;
 
-/// A fault of a table, with the number of the state.
+/// A fault in a table, with the number of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum TableError {
     /// There is no state, or there are more than [`MAX_STATES`].
     Count(usize),
     /// The tick's period is 0.
     NoTick,
-    /// A polling state is not the first state.
+    /// A state other than the first one polls.
     PollNotFirst(usize),
     /// The state's exit latency or target residency is below the previous state's.
     NotDeeper(usize),
@@ -70,7 +70,7 @@ impl Table {
         if tick_ns == 0 {
             return Err(TableError::NoTick);
         }
-        // Fills unused slots; it is never enabled.
+        // Fills unused slots, and is never enabled.
         let nothing = State {
             enabled: false,
             ..State::new("", StateKind::Standby, u64::MAX, u64::MAX)
@@ -164,7 +164,7 @@ impl Table {
     }
 
     /// Returns the longest time that the polling state polls by itself, in ns: up to the residency of the
-    /// first halting state that is worth polling for (10 us), but no longer than a sixteenth of the
+    /// first halting state that is worth polling for (10 us or more), but no longer than a sixteenth of the
     /// tick. Longer poll limits are out of reach, for instance 100 us at 1000 Hz.
     #[must_use]
     #[inline(always)]

@@ -3,20 +3,20 @@
 //!
 //! R. Wysocki's governor (2018) starts from a certainty, the next timer, and asks how often the CPU
 //! was woken before it. Each state has a bin for stays from its target residency up to the next
-//! state's. A wake-up in the bin of the timer, nearer to the timer than half the exit latency, is a
-//! *hit* of that bin; any other is an *intercept* of the bin of the stay. Hits and intercepts decay by
+//! state's. A wake-up in the timer's bin, less than half the exit latency away from the timer, is a
+//! *hit* in that bin; any other is an *intercept* in the bin of the stay. Hits and intercepts decay by
 //! an eighth with each wake-up and grow by [`PULSE`].
 //!
-//! **Choosing.** The candidate is the deepest state. If the intercepts of shallower bins are more
-//! than half of all events other than hits of those bins, the candidate becomes the deepest state
+//! **Choosing.** The candidate is the deepest state. If the intercepts in shallower bins are more
+//! than half of all events other than hits in those bins, the candidate becomes the deepest state
 //! that would have paid off in more than half of those intercepts, but no deeper than the bin with
 //! the most intercepts. Then the latency limit applies. Only then, unless short stays dominate
 //! anyway, does the governor ask for the next timer, which is the expensive part.
 //!
 //! **The tick.** A CPU that expects to wake within the tick keeps it, as a safety net for a wrong
 //! choice. A wake-up by the tick says nothing about other wake-ups. Such a wake-up counts as a hit
-//! of the deepest bin if the tick is the main waker, or as a hit of the timer's bin if intercepts
-//! within a tick are rare. If they are frequent, two thirds or more, the tick stays on. If the tick
+//! in the deepest bin if the tick is the main waker, or as a hit in the timer's bin if intercepts
+//! within a tick are rare. If such intercepts are frequent, two thirds or more, the tick stays on. If the tick
 //! is already stopped, a shallow state is safe only if a timer ends it within [`SAFE_TICKS`].
 //!
 //! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`, with all its constants. As in Linux, the
@@ -31,7 +31,7 @@ use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake}
 pub(crate) const PULSE: u32 = 1024;
 /// A metric loses 1 / 2^3 at each event.
 const DECAY_SHIFT: u32 = 3;
-/// The least latency limit that does not count as 0.
+/// The smallest latency limit that does not count as 0.
 const LATENCY_THRESHOLD_NS: u64 = SHORT_NS / 2;
 
 /// Metrics of the stays between one state's residency and the next state's.
@@ -144,8 +144,8 @@ impl Teo {
         states.shallowest()
     }
 
-    /// Returns the bin with the most intercepts, except the last state's bin; of several, the
-    /// deepest bin.
+    /// Returns the bin with the most intercepts, except the last state's bin; of several such bins, the
+    /// deepest.
     fn most_intercepted_bin(&self, states: &Table) -> usize {
         let (mut most, mut intercepts) = (0, 0);
         let bins = self.bins.iter().take(states.count() - 1);

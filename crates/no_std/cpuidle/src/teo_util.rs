@@ -3,13 +3,13 @@
 //! 2023, without and with K. Puchalski's util-awareness.
 //!
 //! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with Linux
-//! 6.3: a CPU whose run queue was utilised above 1/64 of its capacity will be woken
+//! 6.3: a CPU whose run queue was utilised above 1/64 of its capacity is likely to be woken
 //! soon, so it takes the next shallower state that does not poll. If there are two
 //! states, it takes the shallowest that does not poll. The posted version does not change
 //! the expected stay, so it may stop the tick for a shallow state; 6.5 corrected that in
 //! July 2023. Linux 6.11 removed the util-awareness because its bias is always towards
-//! shallow states, and a threshold of utilisation says nothing about the length of the
-//! stay. With only poll and WFI, it never polls at all. The patch was measured against
+//! shallow states, and a utilisation threshold says nothing about the length of the
+//! stay. With only poll and WFI, the governor never polls at all. The patch was measured against
 //! `teo-6.2`.
 //!
 //! Besides the bins of [`Teo`](crate::Teo), this version keeps the bins of the last [`RECENT`]
@@ -33,7 +33,7 @@ const DECAY_SHIFT: u32 = 3;
 const RECENT: usize = 9;
 /// Capacity of a CPU, as in [`Moment::utilisation`].
 const CAPACITY: u32 = 1024;
-/// The share of its capacity above which a CPU is utilised: 1/64.
+/// The share of its capacity above which a CPU counts as utilised: 1/64.
 const UTIL_THRESHOLD: u32 = CAPACITY >> 6;
 
 /// Treatment of a utilised CPU.
@@ -43,7 +43,7 @@ pub enum Util {
     Ignored,
     /// A utilised CPU gets a shallower state, but its expected stay does not change: version 6 of the patch.
     Posted,
-    /// A utilised CPU gets a shallower state, with its own expected stay: Linux 6.5.
+    /// A utilised CPU gets a shallower state, and that state's expected stay: Linux 6.5.
     Corrected,
 }
 
@@ -63,7 +63,7 @@ pub struct TeoUtil {
     bins: [Bin; MAX_STATES],
     /// Sum over the bins' hits and intercepts.
     total: u32,
-    /// Bins of the last intercepts; `None` for a hit.
+    /// For each of the last wake-ups, the bin of the intercept; `None` for a hit.
     recent: [Option<u8>; RECENT],
     /// Index of the oldest entry of `recent`.
     oldest: usize,
@@ -71,7 +71,7 @@ pub struct TeoUtil {
     sleep_length_ns: u64,
 }
 
-/// Sums that are reasons for a state shallower than the candidate.
+/// Sums that argue for a state shallower than the candidate.
 #[derive(Clone, Copy)]
 struct Early {
     intercepts: Option<u32>,
@@ -164,7 +164,7 @@ impl TeoUtil {
     }
 }
 
-/// Returns the length to expect of a stay in the bin of `index`, in ns. After the last state, Linux
+/// Returns the expected length of a stay in the bin of `index`, in ns. Past the last state, Linux
 /// reads a residency of 0, and so does this function: the result is half the residency of the last
 /// state.
 fn middle_of_bin(states: &Table, index: usize) -> u64 {
@@ -175,8 +175,8 @@ fn middle_of_bin(states: &Table, index: usize) -> u64 {
     residency(index).midpoint(residency(index + 1))
 }
 
-/// Whether a CPU may enter a state in which it expects to stay `span_ns`: without a tick, possibly
-/// nothing ends the stay in a state that is too shallow.
+/// Whether a CPU may enter a state in which it expects to stay `span_ns`: without a tick,
+/// a stay in a state that is too shallow might never end.
 const fn may_enter(states: &Table, moment: &Moment, span_ns: u64) -> bool {
     !moment.tick_stopped || span_ns >= states.tick_ns()
 }

@@ -19,7 +19,7 @@ impl Choice {
 
     /// Chooses `state` for a stay that is expected to last `duration_ns`. Stops the tick if it would cut
     /// that stay short, but never for a poll. If the tick continues, a shallower state replaces one
-    /// that does not pay off before `next_event_ns`, the time of the tick or a timer.
+    /// that does not pay off before `next_event_ns`, the time to the tick or a timer.
     pub(crate) fn with_tick(
         states: &Table,
         moment: &Moment,

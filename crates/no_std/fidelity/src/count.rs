@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Judges whether a counter counts instructions.
 //!
-//! Two loops differ by a known number of instructions. The values of a counter of instructions
-//! differ by exactly that number; those of a counter of time hardly ever do. One trial is not
-//! enough: an emulator that runs all CPUs in one thread and counts the instructions of all CPUs may
-//! switch away from this CPU between the two readings of a loop, and another CPU that is not yet at
-//! rest adds its own instructions. So the majority of trials decides.
+//! Two loops differ by a known number of instructions. An instruction counter's values differ by
+//! exactly that number; a time counter's hardly ever do. One trial is not enough: an emulator that
+//! runs all CPUs in one thread and counts the instructions of all CPUs may switch away from this
+//! CPU between the two readings of a loop, and another CPU that is not yet at rest adds its own
+//! instructions. So the majority of trials decides.
 
 /// Number of trials.
 const TRIALS: usize = 8;

@@ -3,8 +3,8 @@
 //! answer from several trials.
 //!
 //! A CPU can't notice that it was descheduled: a hypervisor below it, or the host of an
-//! emulator, may run something else for any time between any two instructions, and a CPU that
-//! was woken may run only much later. So one trial shows little. This crate distinguishes three
+//! emulator, may run something else for any time between any two instructions, and a woken
+//! CPU may run only much later. So one trial shows little. This crate distinguishes three
 //! cases:
 //!
 //! - If a wait seems *short*, it was short. If a wait ended *before* an action of another CPU, the

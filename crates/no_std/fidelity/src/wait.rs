@@ -3,9 +3,9 @@
 
 use super::Verdict;
 
-/// The reason if nothing in the trial explains the end.
+/// The reason if nothing in the trial explains the end of the wait.
 const BY_OTHER: &str = "something else ended the wait";
-/// The verdict on a wait whose end nothing in the trial explains.
+/// The verdict on a wait whose end the trial does not explain.
 pub const UNEXPLAINED: Verdict = Verdict::Void(BY_OTHER);
 /// The reason if too little time was left after the action to show that the wait continues.
 const ACTED_LATE: &str = "the other CPU acted late";
@@ -17,7 +17,7 @@ const ENDED_LATE: &str = "the wait ended late";
 pub struct Wait {
     /// Time from setting the alarm until it is due.
     pub bound: u64,
-    /// The least time that counts as a wait.
+    /// The shortest time that counts as a wait.
     pub at_once: u64,
     /// When the wait began.
     pub start: u64,
@@ -70,8 +70,8 @@ impl Wait {
     }
 
     /// Whether the wait ended at `due` or after it, by at most a sixteenth of the time from `when`
-    /// to `due`. The smaller that fraction, the less likely it is that a CPU that was descheduled
-    /// at `when` resumes within it.
+    /// to `due`. The smaller that fraction, the less likely a CPU descheduled at `when` is to
+    /// resume within it.
     fn end_is_close(&self, when: u64, due: u64) -> bool {
         self.end >= due && self.end - due <= due.saturating_sub(when) / 16
     }
@@ -101,7 +101,7 @@ impl Wait {
 /// Judges whether a WFE with an empty event register waits, from a wait that nothing should end.
 ///
 /// Yes if the alarm ended the wait, no if the wait was over at once. If anything but the alarm
-/// ended a longer wait, WFE did not wait and the CPU was descheduled, or another event came.
+/// ended a longer wait, either WFE did not wait and the CPU was descheduled, or another event came.
 pub fn wfe(wait: &Wait) -> Verdict {
     match wait.end_cause() {
         Err(why) => Verdict::Void(why),

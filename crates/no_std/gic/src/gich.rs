@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers of a GICv3's CPU interfaces, on a GICv2: EL2's own interface (GICC) and its control
-//! of the guest's (GICH; IHI 0048B, chapters 4 and 5). Values have GICv3's format.
+//! Emulates the registers of a GICv3's CPU interfaces on a GICv2: EL2's own interface (GICC), and
+//! the control of the guest's (GICH; IHI 0048B, chapters 4 and 5). Values have GICv3's format.
 
 /// Bits of GICH_LR (5.3.8): HW (31), Grp1 (30), State (29:28), Priority (27:23), PhysicalID (19:10), VirtualID
 /// (9:0). Without HW, PhysicalID has EOI (19) and an SGI's sender, CPUID (12:10).
@@ -41,7 +41,7 @@ pub struct Sgi {
 }
 
 impl Sgi {
-    /// Returns the SGI that ICC_IAR1_EL1 read as `acknowledged`, if a GICv2 took one.
+    /// Returns the SGI in `acknowledged`, a value read from ICC_IAR1_EL1, if a GICv2 acknowledged one.
     #[must_use]
     pub const fn acknowledged(acknowledged: u32) -> Option<Self> {
         if acknowledged & SGI == 0 {
@@ -89,7 +89,7 @@ mod access {
     const GICH_LR: u64 = 0x100;
     /// GICH_HCR (5.3.1): everything but EOICount.
     const HCR: u64 = 0xff;
-    /// The most list registers that are used, as a GICv3 has at most (ListRegs, one less).
+    /// Maximum number of list registers used, less 1 (ListRegs): a GICv3 has at most 16.
     const MOST: u64 = 15;
 
     fn load(base: &AtomicU64, offset: u64) -> u32 {
@@ -147,13 +147,13 @@ mod access {
             return store(gich, GICH_LR + 4 * u64::from(n), to_gich(value));
         }
         let word = value as u32;
-        // Of firmware's bits only the bypass stays: with FIQEn, Group 0 would arrive as FIQs.
+        // Of firmware's bits, only the bypass bits stay: with FIQEn, Group 0 would arrive as FIQs.
         let change = |clear: u32, set: u32| {
             let known = load(gicc, GICC_CTLR) & (BYPASS | SPLIT | ENABLE);
             store(gicc, GICC_CTLR, known & !clear | set);
         };
         match Register::ALL[number as usize] {
-            // An SGI ends with its sender (IHI 0048B, 4.4.5).
+            // The end of an SGI names its sender (IHI 0048B, 4.4.5).
             Register::ICC_EOIR1_EL1 => store(gicc, GICC_EOIR, word & 0x1fff),
             Register::ICC_DIR_EL1 => store(gicc, GICC_DIR, word & 0x1fff),
             Register::ICC_PMR_EL1 => store(gicc, GICC_PMR, word),
@@ -182,7 +182,7 @@ mod tests {
             to_gich(timer),
             1 << 31 | 1 << 28 | 0x10 << 23 | 27 << 10 | 27
         );
-        // Active and pending, of Group 1, SGI 3 from interface 5, with a notice of its end.
+        // Active and pending, of Group 1: SGI 3 from interface 5, with a request to signal its end.
         let sgi = 3 << 62 | 1 << 60 | 0x61 << 48 | 1 << 41 | 5 << 32 | 3;
         let gich = 1 << 30 | 3 << 28 | 0xc << 23 | 1 << 19 | 5 << 10 | 3;
         assert_eq!(to_gich(sgi), gich);

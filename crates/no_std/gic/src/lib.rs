@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory-mapped parts of the physical GICv3, distributor and redistributors (the CPU interface
-//! uses system registers: `arch::gic_cpu`), and all of a GICv2: [`version2`].
+//! The memory-mapped parts of a physical GICv3, which are the distributor and the redistributors
+//! (the CPU interface has system registers: `arch::gic_cpu`), and all of a GICv2: [`version2`].
 //!
 //! Redistributors of real machines are neither contiguous nor ordered: see [`locate`].
 
@@ -26,7 +26,7 @@ const GICD_TYPER2: u64 = 0xc;
 const GICD_PIDR2: u64 = 0xffe8;
 /// GICD_CTLR.DS: there is one security state.
 const GICD_CTLR_DS: u32 = 1 << 6;
-/// Number of reads before giving up on an expected value: more than any implementation takes.
+/// Number of reads before giving up on an expected value: more than any implementation needs.
 const PATIENCE: u32 = 1_000_000;
 /// The reason why the GIC could not be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,8 +166,8 @@ impl Doorbell {
         self.value.store(1 << intid, Relaxed);
     }
 
-    /// Makes SGI `intid` the doorbell of a CPU with a GICv2, where no CPU can write the registers of
-    /// another one's PPIs, which are banked (IHI 0048B, 4.3.7). The CPU has interface `number`.
+    /// Makes SGI `intid` the doorbell of a CPU with a GICv2, where no CPU can write the registers
+    /// of another CPU's PPIs, which are banked (IHI 0048B, 4.3.7). The CPU has interface `number`.
     pub fn set_version2(&self, gic: &Gic<'_>, number: u32, intid: u32) {
         let register = gic.distributor.base + version2::GICD_SGIR;
         self.address.store(register, Relaxed);
@@ -180,7 +180,7 @@ impl Doorbell {
         (self.address.load(Relaxed), self.value.load(Relaxed))
     }
 
-    /// Rings. The caller's stores for the other CPU have to be visible first.
+    /// Rings the doorbell. The caller's stores for the other CPU have to be visible first.
     #[inline(always)]
     pub fn ring(&self) {
         let (address, value) = self.store();

@@ -5,12 +5,12 @@
 //! 12.11). Frames may be missing if a core was harvested, `Last` may be set in the middle of a
 //! range or nowhere, and the distance to the next frame depends on each frame's own VLPIS bit. So
 //! only the described range bounds the walk, and the walk trusts only affinities. A range need not
-//! be a multiple of that distance: if the rest of the range is smaller than the previous frame took,
-//! nothing responds there.
+//! be a multiple of that distance: if the rest of the range is smaller than the previous
+//! redistributor, nothing responds there.
 //!
-//! On most machines with many CPUs, the frames are in the order in which the CPUs start. So the
-//! walk begins after the last frame found, and then continues from the start. Otherwise, n CPUs would read
-//! n * n / 2 frames, and each read is an exit for a guest. A walk from the start ends at the CPU's
+//! On most machines with many CPUs, the frames are in the order in which the CPUs start. So the walk
+//! begins after the last frame found, and then continues from the start. Otherwise, n CPUs would read n
+//! * n / 2 frames, and for a guest, each read is an exit. A walk from the start ends at the CPU's
 //! frame. A walk from another frame may have passed the CPU's frame, and a range may be larger than its
 //! frames, so a read after the last frame can abort. Therefore such a walk ends where `Last` is set.
 

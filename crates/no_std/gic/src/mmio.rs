@@ -16,8 +16,8 @@ macro_rules! loads {
         /// Reads the register at `address`.
         ///
         /// # Safety
-        /// The register must be mapped as device memory, aligned, and a read must have no effect on
-        /// other code.
+        /// The register must be aligned and mapped as device memory, and a read must have no effect
+        /// on other code.
         #[inline(always)]
         pub unsafe fn $load(address: u64) -> $kind {
             let value: $kind;
@@ -41,8 +41,8 @@ macro_rules! stores {
         /// Writes `value` to the register at `address`.
         ///
         /// # Safety
-        /// The register must be mapped as device memory, aligned, and a write must have no effect on
-        /// other code.
+        /// The register must be aligned and mapped as device memory, and a write must have no
+        /// effect on other code.
         #[inline(always)]
         pub unsafe fn $store(address: u64, value: $kind) {
             // SAFETY: the caller promises what this needs.

@@ -91,8 +91,8 @@ impl Redistributor {
         self.base
     }
 
-    /// Wakes the redistributor and sets every SGI and PPI to Group 1, disabled, highest non-secure
-    /// priority; PPIs are level-triggered.
+    /// Wakes the redistributor, disables every SGI and PPI, and gives each Group 1 and priority
+    /// 0x80; PPIs become level-triggered.
     ///
     /// # Safety
     /// No other code may use this redistributor during the call.
@@ -122,7 +122,7 @@ impl Redistributor {
         assert!(awake, "GIC: GICR_WAKER of {:#x} stays asleep", self.base);
     }
 
-    /// Returns the number of registers that have extended PPIs, of each kind with a bit per INTID.
+    /// Returns the number of extended-PPI registers of each kind that has a bit per INTID.
     fn extended_registers(&self) -> u64 {
         u64::from(self.read(GICR_TYPER) >> PPI_NUM).min(2)
     }
@@ -136,8 +136,8 @@ impl Redistributor {
     }
 
     /// Clears firmware's state: no SGI or PPI stays enabled, pending or active. An interrupt that
-    /// was left active would never be signalled again. Call this at a CPU's first start only: if a CPU
-    /// starts again, its pending and active interrupts are its own.
+    /// was left active would never be signalled again. Call this at a CPU's first start only: if a
+    /// CPU starts again, its pending and active interrupts are not firmware's.
     ///
     /// # Panics
     /// Panics like [`Self::disable_all`].
@@ -168,12 +168,12 @@ impl Redistributor {
         self.disable_all(1 << intid);
     }
 
-    /// Enables the SGIs and PPIs of `bits`.
+    /// Enables the SGIs and PPIs in `bits`.
     pub fn enable_all(&self, bits: u32) {
         self.write(GICR_ISENABLER0, bits);
     }
 
-    /// Disables the SGIs and PPIs of `bits`, and waits until the write takes effect: until then,
+    /// Disables the SGIs and PPIs in `bits`, and waits until the write takes effect: until then,
     /// they may still arrive (IHI 0069H, 12.11, GICR_CTLR.RWP).
     ///
     /// # Panics
@@ -192,7 +192,7 @@ impl Redistributor {
         assert!(done, "GIC: GICR_CTLR.RWP of {:#x} stays set", self.base);
     }
 
-    /// Makes the SGIs and PPIs of `bits` pending.
+    /// Makes the SGIs and PPIs in `bits` pending.
     pub fn set_pending(&self, bits: u32) {
         if self.is_version2 {
             version2::set_pending_sgis(bits);
@@ -200,7 +200,7 @@ impl Redistributor {
         self.write(GICR_ISPENDR0, bits);
     }
 
-    /// Clears the pending state of the SGIs and PPIs of `bits`.
+    /// Clears the pending state of the SGIs and PPIs in `bits`.
     pub fn clear_pending(&self, bits: u32) {
         if self.is_version2 {
             version2::clear_pending_sgis(bits);
@@ -208,12 +208,12 @@ impl Redistributor {
         self.write(GICR_ICPENDR0, bits);
     }
 
-    /// Makes the SGIs and PPIs of `bits` active.
+    /// Makes the SGIs and PPIs in `bits` active.
     pub fn set_active(&self, bits: u32) {
         self.write(GICR_ISACTIVER0, bits);
     }
 
-    /// Clears the active state of the SGIs and PPIs of `bits`.
+    /// Clears the active state of the SGIs and PPIs in `bits`.
     pub fn clear_active(&self, bits: u32) {
         self.write(GICR_ICACTIVER0, bits);
     }
@@ -276,10 +276,10 @@ impl Redistributor {
         unsafe { mmio::load_32(self.base.wrapping_add(offset)) }
     }
 
-    /// Writes a register in which only ones have an effect, so no exclusive access is needed, or one that only this CPU
-    /// uses, at its start.
+    /// Writes a register that needs no exclusive access, because only ones have an effect in it, or
+    /// because only this CPU uses it, when it starts.
     fn write(&self, offset: u64, value: u32) {
-        // SAFETY: the caller of `find` promised that the frames are mapped, and no two CPUs change one bit at once.
+        // SAFETY: the caller of `find` promised that the frames are mapped; no two CPUs change the same bit at once.
         unsafe { mmio::store_32(self.base.wrapping_add(offset), value) }
     }
 }
@@ -288,7 +288,7 @@ impl Redistributor {
 mod tests {
     use super::*;
 
-    /// Sets a redistributor up whose GICR_TYPER has `typer` in its upper byte. Returns its registers.
+    /// Sets up a redistributor whose GICR_TYPER has `typer` in its upper byte. Returns its registers.
     fn registers_after_set_up(typer: u32) -> Vec<u32> {
         let mut registers = vec![0u32; 0x2_0000 / 4];
         registers[GICR_TYPER as usize / 4] = typer << PPI_NUM;
@@ -297,7 +297,7 @@ mod tests {
             base: registers.as_mut_ptr() as u64,
             is_version2: false,
         };
-        // SAFETY: this is memory of the test.
+        // SAFETY: this memory belongs to the test.
         unsafe { redistributor.set_up() };
         registers
     }
@@ -314,7 +314,7 @@ mod tests {
             assert_eq!(with(GICR_IGROUPR0, u32::MAX), count);
             assert_eq!(with(GICR_ICENABLER0, u32::MAX), count);
             assert_eq!(with(GICR_IPRIORITYR0, 0x8080_8080), 8 * count);
-            // SGIs keep their trigger, and so does what is not there.
+            // SGIs keep their trigger, and registers of absent PPIs keep their contents.
             let trigger = &registers[GICR_ICFGR0 as usize / 4..][..6];
             let (sgis, rest) = trigger.split_at(1);
             assert!(sgis == [u32::MAX] && rest[..2 * count - 1].iter().all(|word| *word == 0));
@@ -329,7 +329,7 @@ mod tests {
             base: registers.as_mut_ptr() as u64,
             is_version2: false,
         };
-        // SAFETY: this is memory of the test.
+        // SAFETY: this memory belongs to the test.
         unsafe { redistributor.set_priority(27, 0x40) };
         assert_eq!(registers[(GICR_IPRIORITYR0 as usize + 24) / 4], 0x4000_0000);
         assert_eq!(redistributor.priority(27), 0x40);

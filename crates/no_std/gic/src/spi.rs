@@ -42,12 +42,12 @@ const ESPI_RANGE: u32 = 27;
 /// INTID of the first extended SPI.
 const EXTENDED: u32 = 4096;
 
-/// Registers to set for every SPI: the first of them, how many of them 32 SPIs have, and the value.
+/// Registers to set for every SPI: the first register, the number of registers for 32 SPIs, and the value.
 const AT_START: [(u64, u64, u32); 6] = [
     (ICENABLER, 1, u32::MAX),
     (ICPENDR, 1, u32::MAX),
     (ICACTIVER, 1, u32::MAX),
-    // Group 1, the priority that Non-secure software can make no more urgent, and level-triggered.
+    // Group 1, priority 0x80, and level-triggered.
     (IGROUPR, 1, u32::MAX),
     (IPRIORITYR, 8, 0x8080_8080),
     (ICFGR, 2, 0),
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_spi_is_set_and_extended_ones_where_there_are_some() {
-        // SAFETY: this is memory of the test.
+        // SAFETY: this memory belongs to the test.
         let quiet = |gic: &Gic<'_>| unsafe { enable_distributor(gic) };
         let one = |registers: &[u32], at: usize| registers[at / 4] == u32::MAX;
         // There are 64 SPIs, and extended SPIs in two registers.
@@ -305,7 +305,7 @@ mod tests {
             assert_eq!(registers[first / 4 + 2], 0);
         }
         for first in [0x84, 0x184, 0x284, 0x384] {
-            // The first register of each kind is a redistributor's.
+            // The first register of each kind belongs to a redistributor.
             assert!(registers[first / 4 - 1] == 0 && one(&registers, first));
             assert!(one(&registers, first + 4) && registers[first / 4 + 2] == 0);
         }
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn an_extended_spi_is_disabled_by_its_own_bit() {
         let registers = with_registers(2 | 1 << 8 | 1 << 27, |gic| {
-            // SAFETY: this is memory of the test.
+            // SAFETY: this memory belongs to the test.
             unsafe { Spi::new(gic, 4096 + 33) }.disable();
         });
         assert_eq!(registers[0x1404 / 4], 2);

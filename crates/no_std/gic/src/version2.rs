@@ -106,7 +106,7 @@ pub(crate) unsafe fn enable_distributor(base: u64, gic: &GicV2) {
 /// Reads the register at `address`.
 ///
 /// # Safety
-/// The register must exist, be accessible, and have no effect on reads.
+/// The register must exist and be accessible, and a read of it must have no effect.
 #[must_use]
 pub unsafe fn read_register(address: u64) -> u32 {
     // SAFETY: as the caller promises.
@@ -131,7 +131,7 @@ pub fn record_registers(base: u64, gic: &GicV2) {
     REGISTERS.control.store(control, Relaxed);
 }
 
-/// Sends SGI `intid` to the CPU interfaces of `targets`. The caller's stores for them have to be
+/// Sends SGI `intid` to the CPU interfaces in `targets`. The caller's stores for them have to be
 /// visible first.
 #[inline(always)]
 pub fn write_sgir(intid: u32, targets: u32) {
@@ -183,18 +183,18 @@ pub(crate) fn set_up_private() {
     set(GICD_ICFGR1, 0);
 }
 
-/// Makes this CPU's SGIs of `bits` pending, with this CPU as their sender.
+/// Makes this CPU's SGIs in `bits` pending, with this CPU as their sender.
 pub(crate) fn set_pending_sgis(bits: u32) {
     write_senders(GICD_SPENDSGIR, bits, 1 << interface_number());
 }
 
-/// Clears the pending state of this CPU's SGIs of `bits`, for all senders.
+/// Clears the pending state of this CPU's SGIs in `bits`, for all senders.
 pub(crate) fn clear_pending_sgis(bits: u32) {
     write_senders(GICD_CPENDSGIR, bits, 0xff);
 }
 
-/// Writes `senders` for each SGI of `bits` to the registers from `register` on, each of which is a byte. QEMU 11.1 makes
-/// an SGI pending even if its byte of GICD_SPENDSGIR is zero, so the others get no write.
+/// Writes `senders` for each SGI in `bits` to the registers from `register` on, each of which is a byte.
+/// QEMU 11.1 makes an SGI pending even if its byte of GICD_SPENDSGIR is zero, so the others get no write.
 fn write_senders(register: u64, bits: u32, senders: u8) {
     let base = REGISTERS.distributor.load(Relaxed) + register;
     for intid in (0..16).filter(|intid| bits >> intid & 1 != 0) {

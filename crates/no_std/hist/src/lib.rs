@@ -48,15 +48,15 @@ pub const fn lowest_in(index: usize) -> u64 {
     (mantissa as u64) << shift
 }
 
-/// Returns the values that count in the bucket of `value`; the last bucket also counts larger ones.
+/// Returns the values that the bucket of `value` counts; the last bucket also counts larger ones.
 #[must_use]
 pub const fn alike(value: u64) -> Range<u64> {
     let bucket = index(value);
     lowest_in(bucket)..lowest_in(bucket + 1)
 }
 
-/// Counts of values. A histogram of all zeroes is empty, so that memory of an arena can be used
-/// without building a histogram on the stack.
+/// Counts of values. All zeroes are an empty histogram, so zeroed memory of an arena can serve as
+/// one, and none has to be built on the stack.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Histogram {
@@ -145,8 +145,8 @@ impl Histogram {
             .filter(|&(_, count)| count != 0)
     }
 
-    /// Returns the range of buckets that may have counted, from the smallest value's to the largest
-    /// value's, so that no code needs to read the thousands of other buckets.
+    /// Returns the range of buckets that may have counted values, from the smallest value's bucket
+    /// to the largest value's, so that no code needs to read the thousands of other buckets.
     fn used(&self) -> Range<usize> {
         match self.count {
             0 => 0..0,
@@ -155,7 +155,7 @@ impl Histogram {
     }
 }
 
-/// Returns a percentile's rank, from 1, in `count` sorted values: the least rank at which at least
+/// Returns a percentile's rank, from 1, in `count` sorted values: the lowest rank at which at least
 /// `per_mille`/1000 of the values have this rank or a lower one (nearest rank). Every percentile
 /// and every median in Rouse is the value with this rank.
 #[must_use]

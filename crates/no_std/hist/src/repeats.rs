@@ -5,9 +5,9 @@
 //! print, falls into the same bucket in both passes. A bucket is one value wide below 1024, and 0.2
 //! % wide above.
 //!
-//! The comparison is between passes and not between samples: successive samples are alike, so the
-//! spread within a pass says little about the precision of its median. Passes are apart in time,
-//! with all other cells between them.
+//! The comparison is between passes rather than samples: successive samples are alike, so the
+//! spread within a pass says little about the precision of its median. Two passes of a cell are
+//! further apart: other cells usually run between them.
 //!
 //! Ending a cell for this reason does not bias its median: the two passes are treated alike and
 //! only compared with each other, never with a third number, so the rule does not depend on whether

@@ -39,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// Returns the part of the region that was taken so far.
+    /// Returns the part of the region that has been taken so far.
     #[must_use]
     pub const fn taken(&self) -> Region {
         Region {
@@ -158,8 +158,8 @@ impl<A: PagingAttributes> Translation<A> for Tables<'_> {
     }
 
     unsafe fn deallocate_table(&mut self, _table: NonNull<PageTable<A>>) {
-        // Tables are built once and live as long as the machine. If the library replaces a table by
-        // a block during the build, the table's page stays unused.
+        // Tables are built once and live as long as the machine. If the library replaces a table
+        // with a block during the build, the table's page stays unused.
     }
 
     fn physical_to_virtual(&self, pa: PhysicalAddress) -> NonNull<PageTable<A>> {
@@ -226,7 +226,7 @@ pub unsafe fn copy(from: Region, to: u64) {
     }
 }
 
-/// Zeroes `region`, which begins and ends on pages, and cleans it to the point of
+/// Zeroes `region`, which begins and ends on page boundaries, and cleans it to the point of
 /// coherency.
 ///
 /// # Panics

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides the time of two CPUs within samples into parts.
+//! Divides the time that two CPUs spend in samples into parts.
 //!
 //! The guest records when a CPU begins and ends a poll or a halt. EL2 records when an exit begins
 //! and ends, and its activity in between. Guest and EL2 each keep their notes in a [`TimeLog`] per CPU.

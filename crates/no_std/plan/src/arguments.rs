@@ -36,8 +36,8 @@ macro_rules! arguments {
         const HYPERVISORS: &[&str] = &[$($own_key),*];
 
         impl<'a, P: Part<'a>> Arguments<'a, P> {
-            /// Stores one argument. If a name repeats, its first value counts outside the plan, and
-            /// its last value within the plan.
+            /// Stores one argument. If a name repeats, the first value counts for arguments outside the plan, and
+            /// the last value for arguments of the plan.
             fn take_argument(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
                 match key {
                     $($key => keep_first(&mut self.$field, $read(key, value)?),)*
@@ -123,9 +123,9 @@ arguments! {
         soak: Option<u64> = "soak", read_count;
         /// Wake-ups of a soak without other operations.
         stress: Option<u64> = "stress", read_count;
-        /// Seconds of a soak of Linux, run by the program that otherwise measures it.
+        /// Length of a soak of Linux in seconds; the program that otherwise measures Linux runs the soak.
         linux_soak: Option<u64> = "linux-soak", read_count;
-        /// Asks the simulator for a checkpoint before the measurement. The program on Linux then also asks for its arguments.
+        /// Asks the simulator for a checkpoint before measuring. The program on Linux then also asks for its arguments.
         checkpoint: bool = CHECKPOINT, read_switch;
         /// Clock of the cores of a simulator, in MHz, which converts ticks to cycles.
         core_mhz: Option<u64> = CORE_MHZ, read_count;
@@ -234,7 +234,7 @@ impl<'a> Part<'a> for Plan {
 /// the guest runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The atomic instructions that the guest must be compiled to, if the arguments name them.
+    /// The atomic instructions that the guest must be compiled to use, if the arguments name them.
     pub atomics: Option<Atomics>,
     /// The most memory that a neighbour goes through, in KiB, if the arguments ask for a neighbour.
     pub neighbours: Option<u32>,
@@ -346,7 +346,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// Checks that `program`, which was booted, is the one that these arguments ask for.
+    /// Checks that the booted `program` is the one that these arguments ask for.
     ///
     /// # Errors
     /// Returns [`Unfit`], which names the remedy.
@@ -382,7 +382,7 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the guest's part of `bootargs`: everything except the hypervisor's words, with the
-/// original spaces. The text is the concatenation of the pieces.
+/// original spaces. The pieces, concatenated, are the text.
 pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
     let mut text = bootargs.trim_ascii_end();
     // Words removed from the end leave no spaces.

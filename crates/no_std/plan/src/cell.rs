@@ -26,8 +26,8 @@ impl Cell {
         }
     }
 
-    /// Returns the cell with the wait that it really has: Linux decides by itself how it idles, so the
-    /// consequences of other guests' waits do not apply to it.
+    /// Returns the cell with the wait that it really has: Linux itself decides how it idles, so the
+    /// consequences of other guests' waits do not apply to a cell on Linux.
     pub(crate) fn with_real_wait(mut self) -> Self {
         if self.workload.is_linux() {
             self.wait = Self::default().wait;
@@ -57,7 +57,7 @@ impl Cell {
         self.wait.polls() && (self.may_poll() || made_to)
     }
 
-    /// Whether the cell's CPUs may execute WFE or WFET. Every poll of a governed CPU does.
+    /// Whether the cell's CPUs may execute WFE or WFET. Every poll of a governed CPU executes one of them.
     pub(crate) fn uses_events(&self) -> bool {
         self.wait.uses_events() && self.polls()
     }
@@ -143,7 +143,7 @@ impl Cell {
         self.workload == Workload::Notify && self.arrival_us != 0
     }
 
-    /// Whether a sample may contain time in which every CPU is idle or pauses for the next request.
+    /// Whether a sample may contain time in which every CPU is idle or waits for the next request.
     /// Such a sample is a time, even if the counter counts instructions.
     #[must_use]
     pub fn has_idle_time(&self) -> bool {
@@ -174,7 +174,7 @@ impl Cell {
         self.workload == Workload::Ipistorm
     }
 
-    /// Whether one of the callers is the only CPU in its own mask.
+    /// Whether one of the callers is the only CPU in the mask.
     pub(crate) fn calls_itself_only(&self, cpus: usize) -> bool {
         let mut callers = self.cpulist.iter(cpus);
         callers.any(|me| self.mask.iter(cpus).all(|cpu| cpu == me))
@@ -245,8 +245,8 @@ impl Cell {
         info.set(self, word)
     }
 
-    /// Returns the cell's sort key. Sorting by it gives the order of a plan whose lists are themselves sorted,
-    /// words by definition and numbers by value.
+    /// Returns the cell's sort key. Sorting by this key gives the order of a plan whose lists are themselves sorted,
+    /// words in the order of their definition and numbers by value.
     #[must_use]
     pub fn rank(&self) -> [u64; COUNT] {
         SLOWEST_FIRST.map(|dimension| DIMENSIONS[dimension].rank(self))

@@ -66,7 +66,7 @@ impl fmt::Display for OtherImage {
 }
 
 impl Plan {
-    /// Returns the requested choices; each needs a boot. A choice is the guest's image or, if the guest
+    /// Returns the requested choices; each needs its own boot. A choice is the guest's image or, if the guest
     /// is Linux (`linux`), how Linux idles.
     #[must_use]
     pub fn choices(&self, linux: bool) -> List<Choice> {
@@ -101,7 +101,7 @@ impl Plan {
         plan
     }
 
-    /// Returns the requested words; each needs a boot. An empty list means the machine's best.
+    /// Returns the requested words of `atomics`; each needs its own boot. An empty list means the machine's best.
     pub fn atomics(&self) -> impl Iterator<Item = Atomics> + '_ {
         let asked = &self.lists.atomics;
         let values = asked.values.iter().copied();

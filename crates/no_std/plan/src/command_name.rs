@@ -21,7 +21,7 @@ impl CommandName {
     /// The word for no command.
     const WORD: &'static str = "none";
 
-    /// Reads a name; `None` if it is not one.
+    /// Reads a name; `None` if `text` is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -52,7 +52,7 @@ impl Value for CommandName {
         Self::parse(word).ok_or(Error::CommandName { key, word })
     }
 
-    /// Returns the first eight characters. Names that share these keep their order in the plan.
+    /// Returns the first eight characters. Names that share them keep their order in the plan.
     fn sort_key(self) -> u64 {
         let mut first = [0; 8];
         first

@@ -12,7 +12,7 @@ const WORDS: usize = MAX_CPUS / BITS;
 
 const _: () = assert!(MAX_CPUS.is_multiple_of(BITS));
 
-/// A set of CPUs, each by its position in the device tree, which is below [`MAX_CPUS`].
+/// A set of CPUs, each given by its position in the device tree. Positions are below [`MAX_CPUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSet([u64; WORDS]);
 

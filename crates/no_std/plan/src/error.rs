@@ -75,7 +75,7 @@ pub enum Error<'a> {
         /// Value as given.
         word: &'a str,
     },
-    /// The value is not the idle states of a guest.
+    /// The value is not a list of a guest's idle states.
     GuestStates {
         /// Argument.
         key: &'a str,
@@ -96,11 +96,11 @@ pub enum Error<'a> {
         /// The most values that a list can hold.
         most: usize,
     },
-    /// The value is not a valid part; `2/3` is a valid one.
+    /// The value is not a valid shard; `2/3` is a valid one.
     Shard {
         /// Value as given.
         word: &'a str,
-        /// The nearest part.
+        /// The nearest valid shard.
         nearest: Shard,
     },
     /// There are several words for a dimension that has one value per boot.

@@ -17,7 +17,7 @@ const LONGEST: u32 = 1_000_000;
 pub struct GuestState {
     /// Time to leave the state, microseconds.
     pub exit_us: u32,
-    /// Time in the state, including the entry, from which the state pays off, microseconds.
+    /// Shortest time in the state, including the entry, for which the state pays off, microseconds.
     pub residency_us: u32,
 }
 
@@ -57,8 +57,8 @@ impl GuestStates {
         Self::parse(word).ok_or(Error::GuestStates { key, word })
     }
 
-    /// Reads states. `None` if they are not of this form, more than [`Self::MOST`], take more than 10 ms to leave or a
-    /// second to pay off, or if a state pays off before it could be left or is not deeper than the state before it.
+    /// Reads states. `None` if `text` has another form or more than [`Self::MOST`] states, or if a state takes more
+    /// than 10 ms to leave or a second to pay off, pays off before it could be left, or is no deeper than the previous.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut states = ArrayVec::new();

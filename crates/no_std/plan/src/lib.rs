@@ -9,8 +9,8 @@
 //! (`rouse.wait=wfi,wfe`), is read there by the same code that printed it ([`Arguments`]), and
 //! is expanded by host and guest into the same [`Cell`]s: the product of the lists. If a
 //! combination makes no sense or the machine can't run it, [`Cell::skip_reason`] returns why.
-//! Such a cell is listed as skipped if its dimension was named, and left out if it only came
-//! with the defaults.
+//! Such a cell is listed as skipped if the dimension that prevents it was named, and left out if
+//! that dimension only came with the defaults.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -171,9 +171,9 @@ impl Plan {
         }
     }
 
-    /// Whether `cell` runs once more with time stamps. Of the pairs of `all`, only the first two
-    /// CPUs and separately named pairs do: a map of pairs shows no stages, and stamping every pair would
-    /// double its time.
+    /// Whether `cell` runs once more with time stamps. Of the pairs in `all`, only the first two
+    /// CPUs and separately named pairs do so: a map of pairs shows no stages, and stamping every pair would
+    /// double the map's time.
     #[must_use]
     pub fn takes_stamps(&self, cell: &Cell) -> bool {
         let wanted = self.stages.values.contains(&Stages::On) && !self.compact;
@@ -207,7 +207,7 @@ impl Plan {
         self.lists.lengths().iter().product()
     }
 
-    /// Whether this dimension applies to any combination.
+    /// Whether dimension `info` applies to any combination.
     #[must_use]
     pub fn uses(&self, info: &Info) -> bool {
         (0..self.combinations()).any(|number| info.applies(&self.combination(number)))
@@ -226,7 +226,7 @@ impl Plan {
     }
 
     /// Returns `cell` once for each of the wanted pairs of CPUs. For `all`, skips pairs that are
-    /// also named, whatever the number of CPUs.
+    /// also named separately, whatever the number of CPUs.
     fn expand_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
         let named = &self.lists.pair.values;
         let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });
@@ -248,7 +248,7 @@ impl Plan {
     /// Whether no earlier combination gives the same cell.
     ///
     /// Cells repeat where a dimension does not apply and is set to its neutral value. Whether a
-    /// dimension applies depends only on applicable ones, so going back in one dimension is enough
+    /// dimension applies depends only on applicable dimensions, so going back in one dimension is enough
     /// to find the repeated cell. The guest does this at boot, even on simulators, so it must not
     /// check all earlier combinations.
     fn first_of_its_kind(&self, number: usize, cell: &Cell) -> bool {

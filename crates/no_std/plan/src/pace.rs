@@ -5,14 +5,14 @@
 //! [samples](End::Samples), or has used up its [budget](End::Budget) of time.
 //!
 //! The budget depends on how long a measurement takes, never on measured values, and it applies
-//! before the wake-ups, not among them. A first short block measures the cost of one wake-up, which
+//! before the wake-ups are made, not while they are made. A first short block measures the cost of one wake-up, which
 //! decides once how many wake-ups each pass makes. So all passes, forwards or backwards, have
 //! equally many, and no sample is taken or dropped because of its value. Only a cell whose cost
 //! grows later has shorter later passes.
 
 use crate::{Cell, End, Plan, Workload};
 
-/// Interleaved passes over the cells, which divide the wake-ups of a cell among them. Passes run
+/// Number of interleaved passes over the cells; the wake-ups of a cell are divided among them. Passes run
 /// forwards, backwards, backwards, forwards ([`is_forwards`]), so that a drift of the machine
 /// affects every cell equally.
 pub const PASSES: u32 = 4;
@@ -31,7 +31,7 @@ pub const BALANCED: u32 = 2;
 const FIRST: u32 = 20;
 
 /// Default time of a cell in milliseconds of the guest, if its counter counts instructions: a
-/// millisecond is 10^6 of them, which an emulator runs slowly.
+/// millisecond is 10^6 instructions, which an emulator runs slowly.
 const MS_OF_INSTRUCTIONS: u32 = 10;
 /// Default time of a cell in milliseconds, if the counter counts time.
 const MS_OF_TIME: u32 = 500;
@@ -145,7 +145,7 @@ impl Pace {
         }
     }
 
-    /// Ends the pass. `repeats` says whether the pass has the same distribution as the earlier passes.
+    /// Ends the pass. `repeats` is true if the pass has the same distribution as the earlier passes.
     pub fn end_pass(&mut self, limits: &Limits, repeats: bool) {
         self.passes += 1;
         self.in_pass = 0;
@@ -201,7 +201,7 @@ impl Cell {
     }
 
     /// Returns the part of a pause in which CPUs execute instructions, in microseconds: a CPU that halts
-    /// executes none, and a counter of instructions skips that time.
+    /// executes none, and an instruction counter skips that time.
     fn executed_pause_us(&self) -> u64 {
         let all = self.pause_us();
         let idles = self.workload.has_tasks() || self.workload.is_linux();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two CPUs of a wake-up: `4,5`, or `all` for every pair of CPUs.
 //!
-//! CPUs have the guest's numbers: their positions in its description. `all` becomes pairs once the
-//! number of CPUs is known, by the same code on both sides. If there are more pairs than [`MOST`],
+//! CPUs have the guest's numbers: their positions in the guest's description of the machine. Both
+//! sides turn `all` into pairs by the same code once the number of CPUs is known. If there are more pairs than [`MOST`],
 //! or than were requested (`all:100`), `all` is a sample: the pairs, in the order of the map's
 //! rows, are divided into as many equal stretches as there are pairs to measure, and one pair is
 //! drawn from each. So each sender has the same number of pairs, give or take one, and its
@@ -122,10 +122,10 @@ impl fmt::Display for Pair {
     }
 }
 
-/// All pairs of a number of CPUs: in both directions, or each pair once.
+/// All pairs among a number of CPUs: in both directions, or each pair once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pairs {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
     /// Whether a pair counts once in each direction.
     pub directed: bool,
@@ -176,7 +176,7 @@ impl Pairs {
         (low, low + 1 + number - before(low))
     }
 
-    /// Draws at most `most` pairs by `seed`, evenly spread; returns all pairs if there are no more
+    /// Draws at most `most` pairs with `seed`, evenly spread; returns all pairs if there are no more
     /// than that.
     pub fn sample(self, most: u32, seed: u32) -> impl Iterator<Item = Pair> {
         let all = self.count();

@@ -121,11 +121,11 @@ pub enum SkipReason {
     StreamAlone,
     /// The workload is `overshoot`, but the wait has no poll with its own limit.
     NoLimit,
-    /// `elide` is requested, but neither the wait nor a state of its table polls.
+    /// `elide` is requested, but neither the wait nor a state in the cell's table polls.
     NeverPolls,
     /// The requested trap is for an instruction that the wait does not execute.
     NothingTraps(Trap),
-    /// The layer below traps other waits than the cell wants, and only a reboot of that layer changes it.
+    /// The layer below traps other waits than the cell wants, and only a reboot of that layer can change this.
     TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
@@ -180,7 +180,7 @@ pub enum SkipReason {
     },
     /// The workload runs a command, but none is named.
     NoCommand,
-    /// The workload wakes up by time, but there is no time between two wake-ups.
+    /// The workload's wake-ups are periodic, but the requested period is 0.
     NoPeriod,
     /// The caller would call itself.
     OffsetToSelf {

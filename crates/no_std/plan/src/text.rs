@@ -7,7 +7,7 @@ pub use crate::error::Error;
 use crate::value::{read_number, read_switch};
 use crate::{PASSES, PREFIX, Plan, Shard, magnitude};
 
-/// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
+/// The most wake-ups per cell: a bucket of the histogram counts up to 2^32.
 const MAX_ITERATIONS: u32 = 1_000_000_000;
 /// Longest time of a cell, in milliseconds: an hour.
 const MAX_CELL_MS: u32 = 3_600_000;

@@ -214,7 +214,7 @@ impl<T: Value> Dimension<T> {
         Ok(())
     }
 
-    /// Adds a value unless the list has it.
+    /// Adds a value unless the list already has it.
     fn add_value<'a>(&mut self, key: &'a str, value: T) -> Result<(), Error<'a>> {
         if self.values.contains(&value) {
             return Ok(());

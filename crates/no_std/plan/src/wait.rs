@@ -208,7 +208,7 @@ impl Wait {
             Self::WfeSev => &["wfe_halts", "sev_wakes_wfe", "event_stream_period_ok"],
             Self::Wfet => &["wfet_halts", "monitor_wakes_wfe"],
             Self::PollWfi | Self::Haltpoll | Self::Governed(_) => BEST,
-            // A CPU that checks repeatedly sees something new only after another CPU ran.
+            // A CPU that checks repeatedly sees something new only after another CPU has run.
             Self::Busy | Self::Spin | Self::Yield if !workload.is_alone() => &["cpus_run_at_once"],
             Self::Busy | Self::Spin | Self::Yield | Self::Wfi => &[],
         }

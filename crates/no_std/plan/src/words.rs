@@ -101,7 +101,7 @@ words! {
     CallBy {
         /// A separate bit requests the call: the CPU leaves the poll, runs the function, and does not schedule.
         Notify = "notify",
-        /// The bit that asks the CPU to schedule requests the call: the CPU also schedules.
+        /// The bit that makes the CPU schedule also requests the call: the CPU runs the function and schedules.
         Resched = "resched",
         /// An interrupt always requests the call.
         Ipi = "ipi",
@@ -121,7 +121,7 @@ words! {
         Pointer = "pointer",
     }
 
-    /// How the times of a device, or between requests, are distributed.
+    /// How device times, or times between requests, are distributed.
     Spread {
         /// All times are equal.
         Fixed = "fixed",
@@ -199,7 +199,7 @@ words! {
         Elide = "elide",
     }
 
-    /// How EL2 chooses its poll time before it halts for a trapped WFI.
+    /// How EL2 chooses how long to poll before it halts for a trapped WFI.
     HostPoll {
         /// EL2 polls for the time of `host-poll-us`.
         Fixed = "fixed",
@@ -231,7 +231,7 @@ words! {
         Dsb = "dsb",
     }
 
-    /// The atomic instructions that the guest is compiled to.
+    /// The atomic instructions that the guest is compiled to use.
     Atomics {
         /// Load-exclusive and store-exclusive, in loops.
         Llsc = "llsc",
@@ -243,7 +243,7 @@ words! {
     Stages {
         /// Cells run once more with time stamps.
         On = "on",
-        /// Cells do not run once more.
+        /// Cells run only without time stamps.
         Off = "off",
     }
 
@@ -267,7 +267,7 @@ words! {
 }
 
 impl Default for Under {
-    /// Returns the layer below in results that do not name it.
+    /// Returns the layer below for results that do not name one.
     fn default() -> Self {
         Self::Rouse
     }
@@ -316,7 +316,7 @@ impl Under {
         }
     }
 
-    /// Returns the mode of KVM as a word of Linux's `kvm-arm.mode=`, if it is KVM; empty for the mode that
+    /// Returns KVM's mode as a word of Linux's `kvm-arm.mode=`, if the layer is KVM; empty for the mode that
     /// Linux chooses.
     #[must_use]
     pub const fn kvm_mode(self) -> Option<&'static str> {

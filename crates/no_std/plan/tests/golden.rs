@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells that some plans expand to, on three machines: `golden/plans.txt`.
 //!
-//! A change of that file changes the cells that people get for the options that they type.
-//! `UPDATE=1` in the environment rewrites the file, to look at the difference.
+//! A change to that file means that the same options give people other cells than before.
+//! `UPDATE=1` in the environment rewrites the file, so that people can look at the difference.
 
 use std::fmt::Write;
 use std::{env, fs};
@@ -117,7 +117,7 @@ fn plans_expand_to_what_they_always_did() {
     assert_eq!(now.lines().count(), golden.lines().count());
 }
 
-/// A cell can be read back from the words reported of it, whatever these words leave out.
+/// A cell can be read back from the words reported for it, whatever these words leave out.
 #[test]
 fn cells_read_back_from_what_is_told() {
     let golden = fs::read_to_string(FILE).unwrap();

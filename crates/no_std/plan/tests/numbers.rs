@@ -61,7 +61,7 @@ fn the_first_block_tells_what_one_costs() {
     // A quarter of the budget is 200 000: 50 wake-ups at 4000 each.
     let slow = blocks(&limits(2000, 800_000), |_| 4000);
     assert_eq!(slow, [vec![20, 30], vec![50], vec![50], vec![50]]);
-    // The first block has all wake-ups that fit into the first pass, or one less.
+    // The first block has all wake-ups that fit into the first pass, or one fewer.
     assert_eq!(
         blocks(&limits(2000, 80_000), |_| 1000),
         [[20], [20], [20], [20]]
@@ -75,7 +75,7 @@ fn the_first_block_tells_what_one_costs() {
     assert_eq!(few, [[3], [3], [2], [2]]);
     let free = blocks(&limits(2000, 40), |_| 0);
     assert_eq!(free, [[20], [10], [10], [10]]);
-    // At any cost of a wake-up, each pass has one wake-up.
+    // Whatever a wake-up costs, each pass has at least one.
     assert_eq!(blocks(&limits(4, 10), |_| 1000), [[1], [1], [1], [1]]);
     assert_eq!(blocks(&limits(2000, 10), |_| 1000), [[20], [1], [1], [1]]);
 }
@@ -94,7 +94,7 @@ fn what_gets_dearer_makes_later_passes_shorter() {
         _ => 100,
     });
     assert_eq!(cheaper, dearer);
-    // A pass with fewer wake-ups than the first block, or the first pass, does not get longer either.
+    // Neither a pass with fewer wake-ups than the first block nor the first pass itself gets longer.
     let much = blocks(&limits(2000, 200_000), |n| match n {
         0..50 => 1000,
         50..101 => 2500,
@@ -144,7 +144,7 @@ fn a_cell_has_the_time_that_is_named_and_its_own_pauses() {
     assert_eq!(of("rouse.workload=timer", mhz, true).2, 62_500);
     let notify = "rouse.workload=notify rouse.service-us=4";
     assert_eq!(of(&format!("{notify} rouse.gap-us=7"), mhz, true).2, 687);
-    // Of two times that run at once, the longer counts.
+    // Of two times that run at once, only the longer one counts.
     let open = of(
         &format!("{notify} rouse.gap-us=7 rouse.arrival-us=20"),
         mhz,
@@ -206,7 +206,7 @@ fn what_is_expected_of_a_pass_is_what_it_executes() {
         of("rouse.workload=timer rouse.wait=governor:menu rouse.standby-us=0 rouse.idle-poll=0"),
         60 + 25 + 500_000
     );
-    // A CPU executes the exit latency of a deep state.
+    // A CPU that leaves a deep state executes instructions for the exit latency.
     assert_eq!(
         of("rouse.workload=timer rouse.wait=governor:menu rouse.standby-us=60"),
         60 + (150 + 60 * 500) / 6
@@ -224,7 +224,7 @@ fn what_is_expected_of_a_pass_is_what_it_executes() {
         time("rouse.workload=timer rouse.wait=wfi"),
         60 + 2500 + 500_000
     );
-    // A quarter of the budget bounds it, besides the pauses.
+    // A quarter of the budget bounds the pass, not counting the pauses.
     assert_eq!(pass_time("", 60_000, true).expected_us, 60 + 15 / 6);
     let paused = pass_time("rouse.workload=pingpong rouse.gap-us=2", 4_000_000, false);
     assert_eq!(paused.expected_us, 60 + 1000 + 1000);

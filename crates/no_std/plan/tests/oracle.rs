@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares the expansion with one that is written in the plainest way: nested loops over the
-//! lists, the slowest outermost, and each cell where it comes first.
+//! lists, the slowest outermost, and each cell only where it first occurs.
 
 use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
 
@@ -222,8 +222,8 @@ fn a_plan_expands_to_the_product_of_its_lists() {
             }
         }
         let cells: Vec<Cell> = plan.cells(&MACHINE).collect();
-        // Cells that can't be run and were not asked for by the reason's own dimension are not
-        // listed.
+        // Cells that can't run are not listed unless the plan names the dimension that prevents
+        // them.
         let listed = |cell: &&Cell| cells.contains(cell) || cell.skip_reason(&MACHINE).is_none();
         let expected: Vec<Cell> = expected.iter().filter(listed).copied().collect();
         assert_eq!(cells.len(), expected.len(), "{text}");

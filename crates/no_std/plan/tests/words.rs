@@ -257,7 +257,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
     );
 }
 
-/// The words of each dimension. Result files contain them for ever.
+/// The words of each dimension. Result files contain them forever.
 #[test]
 fn words_stay() {
     for (key, words) in [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides the free RAM, outside all regions in use, between hypervisor and guest.
+//! Divides the free RAM, outside all regions in use, between the hypervisor and the guest.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use crate::{Region, Reserved};
 /// The guest's RAM begins and ends at multiples of this, the block size of stage 2.
 pub const GUEST_ALIGN: u64 = 2 << 20;
 
-/// The most RAM that the guest gets: more RAM would only take more time to prepare.
+/// Maximum size of the guest's RAM: more RAM would only take more time to prepare.
 pub const GUEST_MOST: u64 = 4 << 30;
 
 /// Bytes of page tables in the hypervisor's RAM.
@@ -33,7 +33,7 @@ pub struct Division {
     pub guest: Region,
 }
 
-/// The RAM that is missing, and the fewest contiguous bytes that it needs.
+/// The RAM that is missing, and the minimum number of contiguous bytes that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     /// The hypervisor's RAM.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Register blocks that a description gives to devices: each must be addressable, outside RAM
-//! and disjoint from the others.
+//! Register blocks that a description assigns to devices: each must be addressable, outside RAM and
+//! disjoint from the others.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use crate::{MAX_CPUS, Region};
 pub const END: u64 = 1 << 48;
 /// Size and alignment of the GIC's frames (IHI 0069H, 12.10).
 pub const FRAME: u64 = 0x1_0000;
-/// The most interrupt translation services that are claimed.
+/// Maximum number of interrupt translation services claimed.
 pub const MAX_ITS: usize = 16;
 /// Bytes of a page, in which devices are mapped.
 pub const PAGE: u64 = 0x1000;

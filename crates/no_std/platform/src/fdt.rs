@@ -240,7 +240,7 @@ fn enable_method(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
                 None => Ok(Enable::SpinTable(release)),
             }
         }
-        // Without a method, the CPU is running already or entered together with the first one.
+        // Without a method, the CPU is already running, or entered together with the first CPU.
         None => Ok(Enable::Held),
         Some(_) => Err(Error::EnableMethod),
     }
@@ -273,7 +273,7 @@ fn read_memory(tree: Tree<'_>, end: u64) -> Ram {
         .collect()
 }
 
-/// Returns the error that says why there is no RAM.
+/// Returns the error that explains why there is no RAM.
 fn no_memory(tree: Tree<'_>) -> Error {
     match memory_nodes(tree).next() {
         None => Error::NoNode("memory"),

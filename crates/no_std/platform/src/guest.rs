@@ -15,9 +15,9 @@ use writer::Writer;
 /// An idle state of a guest's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleState {
-    /// Time to leave the state, microseconds.
+    /// Time to leave the state, in microseconds.
     pub exit_us: u32,
-    /// Time in the state from which it pays off, microseconds.
+    /// Minimum time in the state for which it pays off, in microseconds.
     pub residency_us: u32,
 }
 
@@ -66,9 +66,9 @@ const GIC_PHANDLE: u32 = 1;
 const CLOCK_PHANDLE: u32 = 2;
 /// The phandle of the first idle state. The phandles of further states follow.
 const STATES_PHANDLE: u32 = 3;
-/// The most idle states of a tree; further ones are left out.
+/// Maximum number of idle states in a tree; further ones are left out.
 const MOST_STATES: usize = 8;
-/// Time to enter an idle state, microseconds.
+/// Time to enter an idle state, in microseconds.
 const ENTRY_US: u32 = 10;
 /// Bytes of a UART's registers.
 const UART_SIZE: u64 = 0x1000;

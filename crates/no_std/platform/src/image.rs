@@ -6,7 +6,7 @@ use core::fmt;
 
 /// Bytes of the header.
 pub const HEADER: usize = 64;
-/// An Image is loaded at its `text_offset` after a multiple of this.
+/// An Image is loaded `text_offset` bytes after a multiple of this.
 pub const ALIGN: u64 = 2 << 20;
 /// Offsets of the header's fields.
 const TEXT_OFFSET: usize = 8;
@@ -38,7 +38,7 @@ pub struct Image {
     pub size: u64,
     /// The size of the kernel's pages, if the header gives it.
     pub granule: Option<Granule>,
-    /// Whether the image may be anywhere in RAM, or only as near to the start of RAM as possible.
+    /// Whether the image may be anywhere in RAM, rather than only as near to the start of RAM as possible.
     pub anywhere: bool,
 }
 
@@ -167,7 +167,7 @@ impl Image {
                 end,
             };
         }
-        // No image has so small an offset and ends so near to the end of 64 bits.
+        // No real image has so small an offset and ends so near to 2^64.
         let behind = end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
         Placed {
             image,
@@ -176,8 +176,8 @@ impl Image {
         }
     }
 
-    /// Returns the bytes of RAM that the image, a file of `length` bytes, needs from its multiple of [`ALIGN`]
-    /// on.
+    /// Returns the bytes of RAM that the image, a file of `length` bytes, needs, counted from its
+    /// multiple of [`ALIGN`].
     #[must_use]
     pub fn span(&self, length: u64) -> u64 {
         self.text_offset.saturating_add(self.size.max(length))

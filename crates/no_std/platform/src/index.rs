@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Machines number their CPUs with 16, one or four in a cluster.
+    /// Machines number their CPUs in clusters of 16, one or four.
     #[test]
     fn real_machines_have_short_ways() {
         for shape in [16, 1, 4] {

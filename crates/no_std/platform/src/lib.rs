@@ -34,7 +34,7 @@ pub use tree::{MAGIC as TREE_MAGIC, Node, Tree};
 pub use uart::{Uart, UartKind};
 pub use watchdog::{MAX_WATCHDOGS, Watchdog, Watchdogs};
 
-/// The most CPUs of a machine that are used; more are ignored. QEMU's `virt` has this limit,
+/// Maximum number of CPUs used; a machine's further CPUs are ignored. QEMU's `virt` has this limit,
 /// too.
 pub const MAX_CPUS: usize = 512;
 
@@ -79,7 +79,7 @@ impl Region {
     }
 }
 
-/// The most banks of RAM that are used.
+/// Maximum number of banks of RAM used.
 pub const MAX_BANKS: usize = 16;
 
 /// Banks of RAM.
@@ -140,11 +140,11 @@ pub struct GicV2 {
 }
 
 impl GicV2 {
-    /// The most CPUs of a GICv2 (IHI 0048B, 1.1).
+    /// Maximum number of CPUs of a GICv2 (IHI 0048B, 1.1).
     pub const MAX_CPUS: usize = 8;
 
-    /// Bytes of a CPU interface whose first page fills 64 KiB by repetition, so that it can be mapped in pages of that
-    /// size: its second page follows.
+    /// Bytes of a CPU interface whose first page is repeated to fill 64 KiB, so that it can be
+    /// mapped in pages of that size; its second page follows.
     pub const REPEATED: u64 = 0x1_1000;
     /// GICC_IIDR and GICV_IIDR (IHI 0048B, 4.4 and 5.5).
     const IIDR: u64 = 0xfc;
@@ -158,8 +158,8 @@ impl GicV2 {
         (1..cpus.len()).find(is_alike).map(|n| cpus[n].mpidr)
     }
 
-    /// Returns the interfaces with the two pages of GICC and GICV one after the other. Where the first page is repeated,
-    /// this is its last repetition. `read` reads a register at an address.
+    /// Returns the interfaces with the two pages of GICC and GICV one after the other. If the first
+    /// page is repeated, its last repetition is used. `read` reads a register at an address.
     #[must_use]
     pub fn with_adjacent_pages(self, read: impl Fn(u64) -> u32) -> Self {
         let adjacent = |all: Region| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps any number of parts of the RAM that are in use.
+//! Records any number of parts of the RAM that are in use.
 
 use core::ops::Deref;
 
@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::Region;
 
-/// The most parts that are kept separately.
+/// Maximum number of parts recorded separately.
 pub const MAX_RESERVED: usize = 64;
 
 /// Parts of the RAM that are in use, in the order of their addresses. No part is ever lost: beyond
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(of(&many).len(), MAX_RESERVED);
         let one_more = of(&[&many[..], &[(51, 10)]].concat());
         assert_eq!(one_more.len(), MAX_RESERVED);
-        // The new region has a gap of 39 bytes after it, and of 50 bytes before it.
+        // The new region has a gap of 39 bytes after it, and one of 50 bytes before it.
         assert_eq!(one_more[1], region((51, 50)));
         assert_eq!(of(&[(u64::MAX - 1, 5), (u64::MAX - 9, 2)]).len(), 2);
     }

@@ -87,7 +87,7 @@ impl<'a> Tree<'a> {
         let ends = |start: usize, size: usize| start.saturating_add(size).min(blob.len());
         let (structure, strings) = (field(2)?, field(3)?);
         let strings = &blob[strings..ends(strings, field(8)?)];
-        // Excludes a last name that has no end.
+        // Excludes the last name if it has no terminator.
         let names = strings.iter().rposition(|&byte| byte == 0);
         Some(Self {
             blob,
@@ -190,7 +190,7 @@ impl<'a> Tree<'a> {
         match item {
             Item::Begin(name) => !name.is_empty() && name.iter().all(u8::is_ascii_graphic),
             Item::Property(0, _) => true,
-            // A name is likely if it begins where a string begins.
+            // A name is plausible if it begins where a string begins.
             Item::Property(name, _) => self.strings.get(name - 1) == Some(&0),
             Item::End | Item::Last => true,
             Item::Nop => false,
@@ -453,8 +453,8 @@ impl<'a> Node<'a> {
         Some(address)
     }
 
-    /// Returns the numbers of cells of an address and of a size in the node's children (2.3.5); at most 8,
-    /// which is as invalid as 0.
+    /// Returns the numbers of cells of an address and of a size in the node's children (2.3.5);
+    /// limited to 8, which is as invalid as 0.
     fn address_cells(&self) -> usize {
         self.cell("#address-cells").unwrap_or(2).min(8) as usize
     }

@@ -157,8 +157,8 @@ pub enum Named {
 impl Named {
     /// Reads the value of the boot argument `rouse.uart`: `pl011,ADDRESS`, likewise `imx`, `geni`,
     /// `armada3700`; `lpuart,ADDRESS[,OFFSET]` with the offset of BAUD, 16 by default;
-    /// `16550,ADDRESS[,SHIFT[,WIDTH]]`, where shift 0 and width 1 are the
-    /// defaults; or `pci,CONFIGURATION,WINDOW`. `None` if it is invalid: there is no console yet to
+    /// `16550,ADDRESS[,SHIFT[,WIDTH]]`, where shift 0 and width 1 are the defaults; or
+    /// `pci,CONFIGURATION,WINDOW`. `None` if it is invalid: there is no console yet on which to
     /// report that.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {

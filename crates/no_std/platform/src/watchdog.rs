@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 
 use crate::{Platform, Region};
 
-/// The most watchdogs that are recorded; further ones are only counted.
+/// Maximum number of watchdogs recorded; further ones are only counted.
 pub const MAX_WATCHDOGS: usize = 8;
 
 /// Bytes of a frame.

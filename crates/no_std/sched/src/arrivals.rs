@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests that arrive on schedule, regardless of the fate of earlier requests: an open loop.
 //!
-//! The wait of a request counts from its scheduled time, so it includes delays of the sender and
-//! the time for which earlier requests were served.
+//! The wait of a request is counted from its scheduled time, so it includes delays of the sender
+//! and the time for which earlier requests were served.
 
 use core::iter;
 
@@ -36,7 +36,7 @@ impl Queue {
         self.longest = self.longest.max(self.due - number);
     }
 
-    /// Returns the most requests that waited at once, including the request being taken.
+    /// Returns the largest number of requests that waited at once, including the request being taken.
     #[must_use]
     pub const fn longest(&self) -> usize {
         self.longest

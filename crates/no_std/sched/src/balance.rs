@@ -11,7 +11,7 @@
 //!
 //! The cost of a search is measured: it is the longest search of each domain so far, and decays by
 //! 3/256 once a second. (Until 5.15, Linux used a fixed limit, `sysctl_sched_migration_cost`, for
-//! the second condition. The limit remains as the smallest bound of the average.)
+//! the second condition. Twice this limit is still the lowest bound on the average.)
 
 /// Assumed cost of moving a task in ns: Linux's `sysctl_sched_migration_cost`. An average of idle
 /// times is limited to twice this cost, or to twice the time of the searches if that is more.
@@ -42,8 +42,8 @@ impl Queue {
 pub struct SearchResult {
     /// Number of run queues that were checked.
     pub looked: u32,
-    /// A CPU with a waiting task, if any: the CPU with the most waiting tasks, and among equals the
-    /// one with the highest load.
+    /// A CPU with a waiting task, if any: the CPU with the most waiting tasks, and among equal ones
+    /// the CPU with the highest load.
     pub busiest: Option<usize>,
     /// Whether any CPU has a waiting task; `None` if not all were checked.
     pub overloaded: Option<bool>,
@@ -88,7 +88,7 @@ impl Default for Newidle {
 }
 
 impl Newidle {
-    /// Creates the state of a CPU that has idled for long and never searched.
+    /// Creates the state of a CPU that has long been idle and has never searched.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Newidle {
         self.idle_ns = average.min(2 * self.max_ns);
     }
 
-    /// Whether it is worth searching at all. `overloaded` says whether any CPU has a waiting task.
+    /// Whether it is worth searching at all. `overloaded` means that some CPU has a waiting task.
     #[must_use]
     pub const fn is_worth(&self, overloaded: bool) -> bool {
         overloaded && self.idle_ns >= self.domains[0].max_ns
@@ -199,7 +199,7 @@ mod tests {
         Newidle::new().search(me, tasks.len(), || 0, queues(tasks))
     }
 
-    /// A clock, and queues whose every check takes the given time in ns.
+    /// A clock, and the time in ns that each check of a queue takes.
     struct Slow(Cell<u64>, u64);
 
     impl Slow {

@@ -82,8 +82,8 @@ impl List {
         self.0.load(SeqCst) == NONE
     }
 
-    /// Empties the list and returns the elements in the order in which they came; `link` returns
-    /// the link of an element.
+    /// Empties the list and returns the elements in the order in which they were pushed; `link`
+    /// returns the link of an element.
     #[inline]
     pub fn take<'l, F: Fn(u32) -> &'l Link>(&self, link: F) -> Taken<F> {
         let mut newest = self.0.swap(NONE, SeqCst);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures how busy a CPU was recently: the share of time for which it ran, where the weight
-//! of time halves every 32 periods of 1024 us. This module uses the decay and the range of
+//! Measures how busy a CPU was recently: the share of time for which it ran, weighted by recency:
+//! the weight halves every 32 periods of 1024 us. This module uses the decay and the range of
 //! Linux's per-entity load tracking (P. Turner, 2011;
-//! `Documentation/scheduler/sched-capacity.rst`), for one average, which is updated when the
-//! CPU changes between running and idle.
+//! `Documentation/scheduler/sched-capacity.rst`), for one average, which is updated when the CPU
+//! changes between running and idle.
 
 /// The average of a CPU that never idles.
 pub const FULL: u32 = 1024;
@@ -27,7 +27,7 @@ const FRACTIONS: [u64; HALF as usize] = {
     fractions
 };
 
-/// Returns `value` as it has decayed after `periods` periods.
+/// Returns `value` after it has decayed for `periods` periods.
 #[must_use]
 pub const fn decay_value(value: u64, periods: u64) -> u64 {
     let halves = periods / HALF as u64;
@@ -43,7 +43,7 @@ pub const fn decay_value(value: u64, periods: u64) -> u64 {
 pub struct Load {
     /// Average, in 2^20ths of [`FULL`].
     average: u64,
-    /// Nanoseconds of the current period so far, and for how many of them the CPU ran.
+    /// Nanoseconds of the current period so far, and the number of them for which the CPU ran.
     elapsed: u64,
     ran: u64,
 }
@@ -59,7 +59,7 @@ impl Load {
         }
     }
 
-    /// Records `nanoseconds` during which the CPU was `running` or was not.
+    /// Records `nanoseconds` during which the CPU was running (`running`) or was not.
     pub const fn note(&mut self, nanoseconds: u64, running: bool) {
         let mut left = nanoseconds;
         if self.elapsed + left >= PERIOD_NS {

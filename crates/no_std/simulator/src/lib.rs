@@ -16,7 +16,7 @@ extern crate alloc;
 use alloc::{string::String, vec, vec::Vec};
 use core::arch::asm;
 
-/// The boot argument that announces a simulator, which makes a checkpoint when it is asked to.
+/// The boot argument that announces a simulator, which makes checkpoints on request.
 pub const ANNOUNCED: &str = "rouse.checkpoint";
 
 /// The encoding of the pseudo-instruction with function 0.
@@ -33,7 +33,7 @@ const READ_FILE: u32 = PSEUDO | 0x50 << FUNCTION;
 #[cfg(target_os = "linux")]
 const PART: usize = 4096;
 
-/// Ends the simulation that boots. Any number of other simulations continue from here.
+/// Ends the simulation that boots the machine. Any number of other simulations continue from here.
 pub fn checkpoint() {
     // SAFETY: the simulator keeps all registers; x0 is the delay and x1 the period of repetition, in nanoseconds.
     unsafe {
@@ -44,7 +44,7 @@ pub fn checkpoint() {
 /// Returns the text that was passed to the simulator at its start.
 ///
 /// # Errors
-/// The text is not UTF-8.
+/// Returns an error if the text is not UTF-8.
 #[cfg(target_os = "linux")]
 pub fn text() -> Result<String, String> {
     let mut text = Vec::new();
@@ -65,8 +65,8 @@ pub fn text() -> Result<String, String> {
     String::from_utf8(text).map_err(|_| "the simulator's text is no UTF-8".into())
 }
 
-/// The simulator's file `records`, which the simulator shows. This file is used because each character on the simulated
-/// serial port would be an access to a device.
+/// The simulator's file `records`, which the simulator shows. It replaces the simulated serial
+/// port, where each character would be an access to a device.
 #[derive(Debug, Default)]
 pub struct Records {
     written: usize,

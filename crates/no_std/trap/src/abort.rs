@@ -3,7 +3,7 @@
 
 use crate::esr::Esr;
 
-/// The mask for the fault status (DFSC) without its level, and its value for a translation fault.
+/// Mask of the fault status (DFSC) without its level, and the masked value of a translation fault.
 const DFSC: u32 = 0x3c;
 const TRANSLATION: u32 = 0x04;
 
@@ -12,7 +12,7 @@ const TRANSLATION: u32 = 0x04;
 pub struct Access {
     /// Size in bytes: 1, 2, 4 or 8.
     pub size: u32,
-    /// Whether the access is a store and not a load.
+    /// Whether the access is a store rather than a load.
     pub write: bool,
     /// Number of the general register; 31 is the zero register.
     pub register: u32,

@@ -56,7 +56,7 @@ pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
 pub const UNDEFINED_ESR: u64 = IL;
 
 /// Returns the syndrome of the synchronous external abort into which EL2 turns a stage-2 abort
-/// `esr`. `from_el0` says that the abort was taken from EL0. For a table walk, `walk` is the level
+/// `esr`. `from_el0` means that the abort was taken from EL0. For a table walk, `walk` is the level
 /// of the guest's own table that could not be read.
 #[must_use]
 pub const fn external_abort_esr(esr: Esr, from_el0: bool, walk: Option<u32>) -> u64 {

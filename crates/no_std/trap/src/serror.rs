@@ -33,7 +33,7 @@ pub enum Verdict {
     Unrecoverable,
     /// UC: wrong data may be anywhere.
     Uncontainable,
-    /// The syndrome does not classify the error, as in each SError taken without FEAT_RAS.
+    /// The syndrome does not classify the error, as for every SError taken without FEAT_RAS.
     Uncategorized,
     /// The syndrome is IMPLEMENTATION DEFINED.
     OwnSyndrome,
@@ -118,8 +118,8 @@ impl Verdict {
     /// exclusive access to memory that it has made Non-cacheable. If no wrong data was used, EL2 is
     /// not affected, and the next instruction is the guest's.
     ///
-    /// An SError that is pending at the start was caused by software that no longer runs: nothing uses its
-    /// data any more, and RAM that is still wrong reports its error again when it is read.
+    /// An SError that is pending when the CPU enters the hypervisor was caused by software that no longer runs:
+    /// nothing uses its data any more, and RAM that is still wrong reports its error again when it is read.
     #[must_use]
     pub const fn next(self, taken: Taken) -> Next {
         match (self, taken) {
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Combines all values of the decisive fields with each of the remaining bits, and with all of these.
+    /// Combines all values of the decisive fields with each of the remaining bits, and with all of them.
     #[test]
     fn no_other_bit_says_anything() {
         let says = 7 << 10 | 0x3f | u64::from(IDS);

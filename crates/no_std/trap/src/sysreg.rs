@@ -88,7 +88,7 @@ const DBGPRCR_EL1: u32 = encoding(2, 0, 1, 4, 4);
 pub struct SystemRegister {
     /// The register, as encoded by [`encoding`].
     pub encoding: u32,
-    /// Whether the access is MRS and not MSR.
+    /// Whether the access is MRS rather than MSR.
     pub read: bool,
     /// Number of the general register; 31 reads as zero and ignores writes.
     pub rt: u32,

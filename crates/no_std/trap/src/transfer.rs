@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decodes the loads and stores of general registers that a data abort's syndrome does not describe
-//! (ISV = 0): the ones with base register write-back, and pairs. Rejects other instructions that
-//! the syndrome does not describe: SIMD and FP registers, exclusive and atomic accesses, tags.
+//! Decodes the loads and stores of general registers that a data abort's syndrome does not describe (ISV =
+//! 0): the ones with base register write-back, and pairs. Rejects other instructions that the syndrome does
+//! not describe: accesses to SIMD and FP registers, exclusive and atomic accesses, and accesses to tags.
 
 use crate::abort::Access;
 
@@ -21,7 +21,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Decodes an instruction; returns `None` for any other instruction, or if the result would be
+    /// Decodes a load or store; returns `None` for any other instruction, or if the result would be
     /// CONSTRAINED UNPREDICTABLE.
     #[must_use]
     pub const fn decode(instruction: u32) -> Option<Self> {
@@ -71,7 +71,7 @@ impl Transfer {
         let write = instruction >> 22 & 1 == 0;
         let (size, sign_extend) = match (instruction >> 30, write, form) {
             (0, ..) => (4, false),
-            // LDPSW has no non-temporal form, and STGP has the encoding of its store.
+            // LDPSW has no non-temporal form, and STGP has the encoding of a store form of LDPSW.
             (1, false, 1..) => (4, true),
             (2, ..) => (8, false),
             _ => return None,

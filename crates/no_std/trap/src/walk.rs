@@ -12,7 +12,7 @@ pub struct Regime {
     pub ttbr: [u64; 2],
 }
 
-/// One half of the address space: the half of TTBR0 or of TTBR1.
+/// One half of the address space: TTBR0's or TTBR1's.
 struct Half {
     /// Number of bits of an address that are translated.
     bits: u32,

@@ -31,7 +31,7 @@ pub enum Fault {
     Pending(u32),
     /// These private INTIDs have requests that nothing serves.
     Requested(u32),
-    /// The requests to the CPU are not those that are recorded.
+    /// The CPU's register holds requests other than the recorded ones.
     Asked(Asked),
 }
 
@@ -119,9 +119,9 @@ impl List {
         Ok(())
     }
 
-    /// Like [`Self::audit`], for a time when the guest has ended every interrupt and no vCPU sends:
-    /// no interrupt may be left. If hardware delivers (`direct`), vCPUs may send, and only the list
-    /// registers and the queue have to be empty.
+    /// Like [`Self::audit`], for use after the guest has ended every interrupt, while no vCPU sends
+    /// any: no interrupt may be left. If hardware delivers (`direct`), vCPUs may send, and only the
+    /// list registers and the queue have to be empty.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.

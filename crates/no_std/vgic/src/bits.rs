@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses to parts of registers that are arrays of bits or bytes, and a list of the set bits.
+//! Accesses parts of registers that are arrays of bits or bytes, and lists the set bits.
 
 use crate::Access;
 

@@ -17,7 +17,7 @@ use crate::lr::{Asked, Bank, ListRegister};
 use crate::private::Private;
 
 /// The hardware that a CPU has for the interrupts of its vCPU: list registers, and the physical
-/// interrupts of the guest's timers. Each INTID is a bit.
+/// interrupts of the guest's timers. A set of INTIDs has one bit per INTID.
 pub trait Interface: Bank {
     /// SGIs that arrive as physical SGIs. The remaining SGIs arrive as requests from another CPU.
     const SGIS: u32;
@@ -79,9 +79,9 @@ pub struct Delivery<'a, I, S> {
 }
 
 impl<I: Interface, S: Shared> Delivery<'_, I, S> {
-    /// Lists SGI or PPI `intid`, which arrived physically, if nothing more is needed; returns
-    /// whether it did. A hypervisor may implement this in assembly, and continue with [`Self::inject`]
-    /// if it returns `false`.
+    /// Lists SGI or PPI `intid`, which arrived physically, if nothing else has to be done; returns
+    /// whether it was listed. A hypervisor may implement this in assembly, and continue with
+    /// [`Self::inject`] if it returns `false`.
     #[inline(always)]
     pub fn arrive(&mut self, intid: u32) -> bool {
         self.list.arrive(&mut self.interface, intid)
@@ -132,8 +132,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// Brings the list registers in line with the registers of the virtual interrupt controller
-    /// after a write. Returns whether every other vCPU has to do the same, because an interrupt was
-    /// released that may now be theirs.
+    /// after a write. Returns whether every other vCPU has to do the same, because a released
+    /// interrupt may now be theirs.
     #[must_use]
     pub fn evaluate(&mut self) -> bool {
         let (private, interface) = (self.private, &mut self.interface);
@@ -163,8 +163,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
             .set_active(&mut self.interface, intid, priority, true);
     }
 
-    /// Enables the physical interrupts of the timers whose interrupts can be delivered. The levels
-    /// of other timers stay in the physical GIC, which forgets them when the lines go low.
+    /// Enables the physical interrupts of the timers whose interrupts can be delivered. If another
+    /// timer's line is high, its interrupt stays pending in the physical GIC until the line goes low.
     pub fn follow_timers(&mut self) {
         let timers = self.interface.timers();
         let ready = self.private.ready_intids() & timers;
@@ -172,10 +172,10 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// The physical interrupt of a timer is active from the time it is taken until its virtual
-    /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back, or
-    /// it may now be a software interrupt, whose end does not reach the physical one. So this deactivates the
-    /// physical interrupts of all timers outside `listed`. Timers' interrupts arrive again if their lines are
-    /// high.
+    /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back,
+    /// or it may now be a software interrupt, whose end does not reach the physical one. So this
+    /// function deactivates the physical interrupts of all timers outside `listed`. Timers'
+    /// interrupts arrive again if their lines are high.
     fn release_timers(&mut self, listed: u32) {
         let timers = self.interface.timers();
         self.interface.clear_active(timers & !listed);
@@ -236,8 +236,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// Returns the physical interrupts that are active although the guest does not have them. The hypervisor
-    /// ends its own interrupts before it returns to the guest.
+    /// Returns the physical interrupts that are active although the guest has no such interrupt.
+    /// The hypervisor ends its own interrupts before it returns to the guest.
     pub fn stray(&self) -> u32 {
         let listed = ones(self.interface.timers().into()).filter(|&intid| {
             let state = self.list.state(&self.interface, intid);
@@ -248,7 +248,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 }
 
-/// Sets the values that are listed when interrupts arrive physically; [`Delivery::arrive`] uses
+/// Sets the list register values for interrupts that arrive physically; [`Delivery::arrive`] uses
 /// them without further checks.
 fn expect_arrivals<I: Interface>(list: &mut List, interface: &I, private: &Private) {
     let timers = interface.timers();

@@ -5,17 +5,17 @@
 //! delivered yet, it is a bit in [`Private`] (SGIs and PPIs of one vCPU) or [`Distributor`] (SPIs).
 //! If it can be delivered, it is in a list register or in the queue for one, both in [`List`].
 //! While the guest handles the interrupt, it is active in one of these types. [`List::sync`] moves
-//! interrupts between the first two states after a register changed; the CPU interface does the rest by
-//! itself. [`Delivery`] combines the parts, on any CPU. [`switch`] hands delivery to the hardware
-//! and back.
+//! interrupts between the first two states after a register has changed; the CPU interface does the
+//! rest by itself. [`Delivery`] combines the parts, on any CPU. [`switch`] hands delivery to the
+//! hardware and back.
 //!
-//! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and
-//! affinity routing always on. There is no Group 0: IGROUPR reads as ones, GICD_CTLR.EnableGrp0
-//! and ICC_IGRPEN0_EL1 as zero. A machine with two security states reserves Group 0 for secure
-//! software, so no guest could get one of its interrupts when hardware delivers. A guest that
-//! writes no IGROUPR, whose reset value is UNKNOWN (12.9), still gets its interrupts.
+//! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and affinity routing always on.
+//! There is no Group 0: IGROUPR reads as ones, GICD_CTLR.EnableGrp0 and ICC_IGRPEN0_EL1 as zero. A
+//! machine with two security states reserves Group 0 for secure software, so no guest could get a
+//! Group 0 interrupt when hardware delivers. A guest that writes no IGROUPR, whose reset value is
+//! UNKNOWN (12.9), still gets its interrupts.
 //!
-//! On a GICv2, the same state has another register file: [`version2`].
+//! A guest's GICv2 shows the same state through other registers: [`version2`].
 //!
 //! Section numbers are those of IHI 0069H, and in [`version2`] those of IHI 0048B.
 

@@ -3,7 +3,7 @@
 //!
 //! A guest must not see how many list registers there are. So if every register holds an active
 //! interrupt, a pending interrupt takes one of these registers. An active interrupt in the queue
-//! stays there until it ends, and until then each access of the guest to its CPU interface traps:
+//! stays there until it ends, and until then each access by the guest to its CPU interface traps:
 //! hardware would not know which interrupt an end refers to (12.4.5, EOIcount). An active interrupt
 //! is also in the queue if a register can't represent its state: on a write of ICC_EOIR1_EL1,
 //! hardware deactivates the interrupt with the running priority (12.2, ICV_EOIR1_EL1), so the
@@ -17,10 +17,10 @@
 //!   register is pending;
 //! - while an active interrupt is in the queue, the bank is asked for the traps.
 //!
-//! Each private INTID remembers its last register, and the value for the register when the
-//! interrupt arrives. So an SGI that arrives repeatedly takes the same register without a search,
-//! with a load, a check that the register is empty, and a write ([`List::arrive`]). A hypervisor
-//! may do that in assembly, with the offsets that are constants of [`List`].
+//! For each private INTID, the list remembers the last register, and the value that it gets at the
+//! next arrival. So an SGI that arrives repeatedly takes the same register without a search: this
+//! takes a load, a check that the register is empty, and a write ([`List::arrive`]). A hypervisor
+//! may do that in assembly, with the offsets that [`List`] has as constants.
 //!
 //! Registers are slow to read, so each operation reads what it needs once.
 
@@ -38,7 +38,7 @@ use crate::lr::{Asked, Bank, ListRegister};
 use crate::lr_cache::{Listed, mask};
 use crate::{INTIDS, PRIVATE};
 
-/// The most interrupts without a register: every INTID.
+/// Maximum number of interrupts without a register: all INTIDs.
 const QUEUE: usize = INTIDS as usize;
 
 /// How a private INTID is listed when it arrives.
@@ -55,11 +55,11 @@ struct Arrival {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
-    /// Limit below which private INTIDs need no check of the queue: all of them, or none (0) while
-    /// an interrupt waits.
+    /// Private INTIDs below this limit need no check of the queue: all of them or, while an
+    /// interrupt waits, none (limit 0).
     straight: u64,
     asked: Asked,
-    /// Whether there are active SPIs that no list holds, so that this CPU may end them.
+    /// Whether there are active SPIs that no list holds; this CPU may end them.
     pub(crate) others: bool,
     /// Copy of each INTID's value if its register is the first, otherwise [`ListRegister::EMPTY`].
     firsts: [ListRegister; PRIVATE as usize],
@@ -100,7 +100,7 @@ impl List {
         self.asked
     }
 
-    /// Returns the interrupts without list register.
+    /// Returns the interrupts without a list register.
     pub(crate) fn queued(&self) -> &[ListRegister] {
         &self.queue
     }
@@ -108,14 +108,14 @@ impl List {
     /// Offset of the 64-bit INTID below which a private interrupt may be listed without a check
     /// of the queue.
     pub const STRAIGHT: usize = offset_of!(Self, straight);
-    /// Offset of the values that the first register gets when an INTID arrives, 64 bits each, from INTID
-    /// 0 on; a value is 0 if the INTID goes to another register, or if more has to be done.
+    /// Offset of the values (64 bits each, from INTID 0 on) that the first register gets when an
+    /// INTID arrives; a value is 0 if the INTID goes to another register, or if more has to be done.
     pub const FIRSTS: usize = offset_of!(Self, firsts);
-    /// Offset of a register's value for an arriving INTID 0, 64 bits; 0 if more has to be done.
+    /// Offset of the 64-bit value that a register gets when INTID 0 arrives; 0 if more has to be done.
     pub const ARRIVALS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, value);
-    /// Offset of the number of the register for an arriving INTID 0, 64 bits.
+    /// Offset of the 64-bit number of the register that INTID 0 gets when it arrives.
     pub const ARRIVAL_SLOTS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, slot);
-    /// Binary logarithm of the bytes from one INTID to the next, for `ARRIVALS` and `ARRIVAL_SLOTS`.
+    /// Binary logarithm of the bytes from one INTID's entry to the next, for `ARRIVALS` and `ARRIVAL_SLOTS`.
     pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
 
     /// Sets the value to list when private `intid` arrives; `None` if more, or nothing, has to be
@@ -135,9 +135,9 @@ impl List {
         };
     }
 
-    /// Lists private `intid` with the value of [`List::expect_arrival`], if its register is empty and nothing
-    /// waits; returns whether it did. Assembly code may do this instead; a hypervisor without that code uses
-    /// this function.
+    /// Lists private `intid` with the value of [`List::expect_arrival`], if its register is empty
+    /// and nothing waits; returns whether it was listed. Assembly code may do this instead; a
+    /// hypervisor without that code uses this function.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
         let Arrival { value, slot } = self.arrivals[intid as usize];
@@ -172,7 +172,7 @@ impl List {
         }
     }
 
-    /// Like [`Self::inject`], if a context synchronization event follows ([`Bank::write_last`]).
+    /// Like [`Self::inject`], for callers that execute a context synchronization event next ([`Bank::write_last`]).
     #[inline(always)]
     pub fn inject_last(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         let new = ListRegister::pending(intid, priority, hw);
@@ -182,7 +182,7 @@ impl List {
         }
     }
 
-    /// Returns the register where `intid` was listed last, if that is empty and nothing waits.
+    /// Returns the register where `intid` was listed last, if that register is empty and nothing waits.
     #[inline(always)]
     fn last_register(&self, bank: &impl Bank, intid: u32) -> Option<usize> {
         if u64::from(intid) >= self.straight {
@@ -240,9 +240,9 @@ impl List {
         old.is_pending().then_some(old)
     }
 
-    /// Removes the interrupts that no longer have a cause: interrupts of `low`, whose lines are
-    /// low, that are pending and were not set by software. Returns them; the caller has to deactivate
-    /// their physical interrupts, which are active.
+    /// Removes the interrupts that no longer have a cause: pending interrupts in `low` (their lines
+    /// are low) that were not set by software. Returns them; the caller has to deactivate their
+    /// physical interrupts, which are active.
     #[must_use]
     pub fn lower(&mut self, bank: &mut impl Bank, low: u32) -> u32 {
         let mut lowered = 0;
@@ -258,7 +258,7 @@ impl List {
         lowered
     }
 
-    /// Requests a maintenance interrupt for the time when the guest ends `intid`: ICH_EISR_EL2 then
+    /// Requests a maintenance interrupt that is due when the guest ends `intid`: ICH_EISR_EL2 then
     /// shows the end, and the CPU must call [`Self::sync_spis`] instead of [`Self::refill`].
     pub(crate) fn request_end_notice(&mut self, bank: &mut impl Bank, intid: u32) {
         if let Some(at) = self.find_queued(intid) {

@@ -53,8 +53,8 @@ impl ListRegister {
         }
     }
 
-    /// Sets the CPU interface that sent an SGI of a GICv2, where GICH_LR has its CPUID (IHI 0048B,
-    /// 5.3.8): in the physical INTID.
+    /// Sets the CPU interface that sent an SGI of a GICv2, in the physical INTID, where GICH_LR has
+    /// the CPUID (IHI 0048B, 5.3.8).
     #[must_use]
     pub const fn with_sender(self, sender: u32) -> Self {
         Self(self.0 | (sender as u64) << 32)
@@ -150,8 +150,8 @@ impl ListRegister {
     /// A hardware interrupt represents the level of a line. If software has set the state of such
     /// an INTID, the register holds a software interrupt, which the level neither starts nor ends.
     /// The physical interrupt then stays active until the register shows that the software
-    /// interrupt has ended; the CPU that took it deactivates it then. Two pending interrupts become
-    /// one, and one acknowledge takes it.
+    /// interrupt has ended; then the CPU that took the physical interrupt deactivates it. Two
+    /// pending interrupts become one, and one acknowledge takes it.
     #[must_use]
     pub const fn merged_with(self, new: Self) -> Self {
         match (self.0 & HW != 0, new.0 & HW != 0) {
@@ -198,6 +198,6 @@ pub trait Bank {
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }
-    /// Makes the CPU do exactly what `asked` contains.
+    /// Makes the CPU serve exactly the requests in `asked`.
     fn ask(&mut self, asked: Asked);
 }

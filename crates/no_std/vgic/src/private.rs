@@ -32,7 +32,7 @@ pub struct Private {
     pub(crate) priority: [AtomicU8; PRIVATE as usize],
     /// GICR_WAKER.ProcessorSleep.
     pub(crate) sleeping: AtomicU32,
-    /// Whether the interrupt was enabled, and forwarded by the distributor, when the owner last read this.
+    /// Whether the interrupt was enabled, and forwarded by the distributor, at the last [`Self::refresh`].
     ready: AtomicU32,
     /// State that the owner last saw in its list registers; the pending state excludes interrupts
     /// that are pending because of their lines.
@@ -75,8 +75,8 @@ impl Private {
     }
 
     /// Reads the registers again; returns the INTIDs that can be delivered. `forward` is
-    /// GICD_CTLR.EnableGrp1. Only the owner may call this or, while the owner does not deliver,
-    /// another CPU.
+    /// GICD_CTLR.EnableGrp1. Only the owner may call this, or another CPU while the owner does not
+    /// deliver.
     pub fn refresh(&self, forward: bool) -> u32 {
         let ready = if forward {
             self.enabled.load(Acquire)
@@ -145,7 +145,7 @@ impl Private {
         self.pending.bits_to_set()
     }
 
-    /// Makes `intid` pending until it can be delivered.
+    /// Records `intid` as pending until it can be delivered.
     pub fn set_pending(&self, intid: u32) {
         self.pending.set(1 << intid);
     }

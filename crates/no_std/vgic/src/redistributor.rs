@@ -132,7 +132,7 @@ impl Redistributor<'_> {
     }
 }
 
-/// Returns sixteen bits as the upper bits of sixteen pairs, the format of ICFGR.
+/// Spreads sixteen bits to the upper bits of sixteen pairs, the format of ICFGR.
 pub fn bits_to_pairs(bits: u32) -> u64 {
     (0..16).fold(0, |pairs, n| {
         pairs | u64::from(bits >> n & 1) << (2 * n + 1)

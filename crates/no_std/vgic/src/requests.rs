@@ -2,8 +2,8 @@
 //! A state per INTID that any CPU sets and clears by register writes, while one CPU, the holder, keeps
 //! it in list registers or in the machine: two bitmaps that change in one step.
 //!
-//! With two words, a CPU that clears a bit and sets it again could be served in the wrong order:
-//! the holder could take the later set first, and the clear on its next read.
+//! If each bitmap were a word of its own, a clear followed by a set could be served in the wrong
+//! order: the holder could take the set first, and the clear at its next read.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
@@ -19,7 +19,7 @@ impl Requests {
         Self(AtomicU64::new(0))
     }
 
-    /// Serves a write of GICR_ISxxx: the last write counts.
+    /// Serves a write of GICR_ISxxx: the last write wins.
     pub fn set(&self, bits: u32) {
         self.change_both(|set, clear| (set | bits, clear & !bits));
     }
@@ -36,7 +36,7 @@ impl Requests {
 
     /// Takes over the set bits in `of`, for the holder.
     pub fn take_set(&self, of: u32) -> u32 {
-        // The common case has no request. A CPU that sets one sends EVALUATE afterwards.
+        // In the common case, there is no request. A CPU that makes one sends EVALUATE afterwards.
         if self.bits_to_set() & of == 0 {
             return 0;
         }

@@ -14,8 +14,8 @@ use crate::list::List;
 use crate::lr::Bank;
 
 impl List {
-    /// Brings the SPIs in this list, the list of `vcpu`, in line with the distributor. Returns
-    /// whether other vCPUs have to sync as well, because an SPI was released that may now be
+    /// Brings the SPIs in this list, the list of `vcpu`, in line with the distributor.
+    /// Returns whether other vCPUs have to sync as well, because a released SPI may now be
     /// theirs.
     pub fn sync_spis(
         &mut self,
@@ -51,7 +51,7 @@ impl List {
     ) -> bool {
         let (bit, intid) = (1 << n, PRIVATE + n as u32);
         if self.state(bank, intid).active {
-            // A register write set it active; the guest ends it here.
+            // A register write made the SPI active; the guest ends it on this vCPU.
             distributor.active &= !bit;
         }
         if distributor.withdraw & bit != 0 {

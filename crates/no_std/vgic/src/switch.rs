@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decides whether the hypervisor or hardware delivers a vCPU's interrupts, and changes that while
-//! other CPUs write the vCPU's registers and send to it.
+//! Decides whether the hypervisor or hardware delivers a vCPU's interrupts, and switches between
+//! the two while other CPUs write the vCPU's registers and send to it.
 //!
 //! One lock covers both a read of the physical redistributor and the decision that depends on it:
 //! - the vCPU's own CPU holds the lock from its check for active interrupts until the new owner is
@@ -8,11 +8,11 @@
 //! - any CPU holds the lock while it writes the physical redistributor for the guest, and writes
 //!   only if hardware delivers.
 //!
-//! State that the owner holds moves from holder to holder, and never becomes a request
+//! State that the owner holds moves from owner to owner, and never becomes a request
 //! ([`crate::Private`]), because a request is newer than the state that it changes. A switch to
-//! hardware first announces that hardware delivers, then serves the earlier requests on the lists.
-//! A CPU that has not seen the announcement has already finished, and may have sent an interrupt
-//! that is pending in the machine; CPUs that have seen it wait for the lock, and have sent none.
+//! hardware first announces that hardware delivers, then serves the earlier requests on the lists. A
+//! CPU that has not seen the announcement has already finished, and may have sent an interrupt that is
+//! pending in the machine; CPUs that have seen the announcement wait for the lock, and have sent none.
 
 use crate::bits::ones;
 use crate::delivery::{Delivery, Interface, Shared};
@@ -20,14 +20,14 @@ use crate::private::Private;
 use crate::sync::Ordering::{Relaxed, SeqCst};
 use crate::sync::{AtomicBool, AtomicU32, Mutex};
 
-/// Bits of the request word: virtual SGIs 0 to 15.
+/// Bits of the pending word: virtual SGIs 0 to 15.
 pub const SGIS: u32 = 0xffff;
-/// Bit of the request word: the vCPU's registers changed.
+/// Bit of the pending word: the vCPU's registers have changed.
 pub const EVALUATE: u32 = 1 << 16;
 
-/// The physical redistributor of a vCPU's CPU (IHI 0069H, 12.11). Each INTID is a bit.
+/// The physical redistributor of a vCPU's CPU (IHI 0069H, 12.11). A set of INTIDs has one bit per INTID.
 pub trait Physical {
-    /// PPIs whose line belongs to the guest.
+    /// PPIs whose lines belong to the guest.
     fn timers(&self) -> u32;
     /// Available SGIs. The remaining SGIs belong to the secure world.
     fn sgis(&self) -> u32;
@@ -56,8 +56,8 @@ pub trait Physical {
 pub enum Sent {
     /// The request is done.
     Done,
-    /// The request is in the word. If `ring`, the sender has to interrupt the vCPU's CPU, at a
-    /// higher priority than SGIs.
+    /// The request is in the pending word. If `ring`, the sender has to interrupt the vCPU's CPU,
+    /// at a higher priority than SGIs.
     Left {
         /// No other sender is about to interrupt that CPU, or its interrupt might arrive too late.
         ring: bool,
@@ -71,7 +71,7 @@ pub struct Switch {
     word: AtomicU32,
     /// Written by the vCPU's CPU only, under the lock.
     direct: AtomicBool,
-    /// PPIs that are pending in the machine because software set them so.
+    /// PPIs that are pending in the machine because software made them pending.
     lines_set: Mutex<u32>,
 }
 
@@ -99,7 +99,7 @@ impl Switch {
         self.direct.load(Relaxed)
     }
 
-    /// Returns the word through which other CPUs send requests to the vCPU's CPU.
+    /// Returns the pending word, through which other CPUs send requests to the vCPU's CPU.
     #[must_use]
     pub const fn word(&self) -> &AtomicU32 {
         &self.word
@@ -130,10 +130,10 @@ impl Switch {
                 let ring = first || bits & EVALUATE != 0;
                 return Sent::Left { ring };
             }
-            // The hypervisor takes no interrupt on that CPU. A vCPU that switches announces that and then
-            // empties its word, so one of the two CPUs finds the bits. Another sender may have
-            // found this sender's bits, but not have finished: the registers have to be written
-            // when `send` returns, since an SGI may come next.
+            // The hypervisor takes no interrupt on that CPU. A vCPU announces its switch and then
+            // empties its pending word, so one of the two CPUs finds the bits. Another sender may
+            // have found this sender's bits without having finished: the registers have to be
+            // written when `send` returns, since an SGI may come next.
             bits = bits & EVALUATE | self.word.swap(0, SeqCst);
             let mut lines_set = self.lines_set.lock();
             if self.direct.load(SeqCst) {
@@ -161,7 +161,7 @@ impl Switch {
         direct
     }
 
-    /// Makes hardware deliver; runs on the vCPU's CPU. Returns the unserved bits of the
+    /// Makes hardware deliver; runs on the vCPU's CPU. Returns the unserved bits of the pending
     /// word; `None` while the guest has an active interrupt: then the caller has to serve the word.
     #[must_use]
     pub fn to_hardware<I: Interface, S: Shared>(
@@ -246,8 +246,8 @@ fn set_sgis(bits: u32, private: &Private, physical: &impl Physical) {
     ones(others.into()).for_each(|intid| private.set_pending(intid));
 }
 
-/// Writes the registers to the machine, under the lock, so that the last CPU to write has also read
-/// them last.
+/// Writes the registers to the machine, under the lock, so that the last CPU to write them is also
+/// the last to have read them.
 fn write_hardware(lines_set: &mut u32, private: &Private, physical: &impl Physical, forward: bool) {
     let guests = guest_intids(physical);
     let ready = private.refresh(forward) & guests;
@@ -260,7 +260,7 @@ fn write_hardware(lines_set: &mut u32, private: &Private, physical: &impl Physic
     physical.clear_active(deactivate);
     physical.set_active(activate);
     let pending = private.take_pending(guests);
-    // The set interrupts are recorded: the machine can't tell them from interrupts of a line.
+    // The set interrupts are recorded: the machine can't tell them from interrupts caused by a line.
     *lines_set = *lines_set & !withdraw | pending & physical.timers();
     physical.set_pending(pending);
     physical.enable(ready);

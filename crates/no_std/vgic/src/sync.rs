@@ -15,7 +15,7 @@ pub use self::model::Mutex;
 
 #[cfg(all(loom, not(test)))]
 mod model {
-    /// A lock with the interface of [`spin`]'s.
+    /// A lock with the same interface as the lock in [`spin`].
     #[derive(Debug)]
     pub struct Mutex<T>(loom::sync::Mutex<T>);
 

@@ -9,10 +9,10 @@ use crate::delivery::{Delivery, Interface, Shared};
 use crate::lr::ListRegister;
 use crate::lr_cache::mask;
 
-/// The INTID if there is nothing to acknowledge (2.2.1). From `SPECIAL` up to the LPIs, numbers are not interrupts.
+/// The INTID read if there is nothing to acknowledge (2.2.1). INTIDs from `SPECIAL` up to the LPIs are not interrupts.
 const NONE: u32 = 1023;
 const SPECIAL: u32 = 1020;
-/// Running priority of a CPU that handles nothing.
+/// Running priority of a CPU that handles no interrupt.
 const IDLE: u32 = 0xff;
 
 /// The registers of a virtual CPU interface except the list registers.

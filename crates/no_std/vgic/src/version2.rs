@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's view of a GICv2 (IHI 0048B) over the state of this crate.
+//! The guest's view of a GICv2 (IHI 0048B) on top of this crate's state.
 //!
 //! - The distributor has the registers of SGIs and PPIs too, one bank for each vCPU: [`Distributor`](crate::Distributor)
 //!   and [`Redistributor`](crate::Redistributor) have them at the same offsets.
-//! - Each interrupt has a group: bit 0 of its priority, of which a GICH has five bits (5.3.8). So the group
-//!   travels with the priority. `enabled` has the INTIDs whose group is forwarded, too.
+//! - Each interrupt has a group: bit 0 of its priority, of which a GICH has five bits (5.3.8). So
+//!   the group travels with the priority. `enabled` has only INTIDs whose group is also forwarded.
 //! - An SGI is pending once for each sender. A list register holds one sender; the others wait in
-//!   [`Private`], and one of them is listed at the end of that SGI.
+//!   [`Private`], and one of them is listed when that SGI ends.
 
 mod frame;
 mod interface;
@@ -31,7 +31,7 @@ const GROUP: u8 = 1;
 const PRIORITY: u8 = 0xf8;
 /// Number of SGIs.
 const SGIS: u32 = 16;
-/// Bits of the registers of INTIDs 0 to 31 that are SGIs.
+/// The SGIs' bits in the registers of INTIDs 0 to 31.
 const SGI_BITS: u64 = 0xffff;
 /// GICD_SGIR (4.3.15).
 pub const GICD_SGIR: u64 = 0xf00;
@@ -140,7 +140,7 @@ impl Private {
         waiting | self.listed_pending.load(Acquire) & SGI_BITS as u32
     }
 
-    /// The owner gives back a pending interrupt that was listed.
+    /// Takes back a pending interrupt that the owner had listed.
     pub(crate) fn give_back_listed(&self, listed: ListRegister) {
         if let Some(senders) = self.version2.senders.get(listed.intid() as usize) {
             senders.fetch_or(1 << listed.sender(), AcqRel);
@@ -158,7 +158,7 @@ impl Private {
 }
 
 impl List {
-    /// Lists SGI `intid`, which `senders` sent: one sender now, the others at its end.
+    /// Lists SGI `intid`, which `senders` sent: one sender now, the others when the SGI ends.
     pub(crate) fn inject_sgi(
         &mut self,
         bank: &mut impl Bank,

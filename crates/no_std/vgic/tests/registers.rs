@@ -136,7 +136,7 @@ fn the_words_of_the_distributor() {
                 (vec![(offset, ONES), (offset + 0x80, ONES)], true)
             }
             0x184 | 0x188 | 0x284 | 0x288 | 0x384 | 0x388 => (vec![], true),
-            // Registers of SGIs and PPIs are the redistributors'.
+            // The registers of SGIs and PPIs are in the redistributors.
             0x400..0x420 | 0x6000..0x6100 => (vec![], true),
             0x420..0x460 => (vec![(offset, ONES)], true),
             0xc08..0xc18 => (vec![(offset, 0xaaaa_aaaa)], false),
@@ -417,7 +417,7 @@ fn of_two_arrivals_one_interrupt_is_left() {
     let active = software.with_active().without_pending();
     assert_eq!(hardware.merged_with(hardware), hardware);
     assert_eq!(software.merged_with(software), software);
-    // A level joins a state that software set: its end has to be reported.
+    // A level joins a state that software set: the end of that state has to be reported.
     assert_eq!(software.merged_with(hardware), software.with_end_notice());
     assert_eq!(hardware.merged_with(software), software.with_end_notice());
     assert_eq!(active.merged_with(hardware), active.with_end_notice());

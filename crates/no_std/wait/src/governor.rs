@@ -4,8 +4,8 @@
 //! [`Guest`] is the `haltpoll` governor of Linux and [`Host`] is the halt polling of KVM,
 //! with their published rules and defaults (Linux,
 //! `Documentation/virt/guest-halt-polling.rst` and `Documentation/virt/kvm/halt-polling.rst`).
-//! The guest's and the host's governor raise the limit if a slightly longer poll would have
-//! caught the wake-up, and lower it if the wait was far longer than any poll. The published
+//! Both governors raise the limit if a slightly longer poll would have
+//! caught the wake-up, and lower it if the wait was longer than any poll may be. The published
 //! times are in nanoseconds; [`Tunables::scaled`] converts them to the unit of the caller's
 //! clock.
 
@@ -48,7 +48,7 @@ impl Tunables {
         }
     }
 
-    /// Replaces the largest limit by `max`, unless that is 0.
+    /// Replaces the largest limit with `max`, unless that is 0.
     #[must_use]
     pub fn with_max(self, max: u64) -> Self {
         if max == 0 {
@@ -86,7 +86,7 @@ impl Tunables {
 pub struct Guest {
     tunables: Tunables,
     limit: u64,
-    /// The previous wait polled without success, so the next wait halts at once.
+    /// Whether the previous wait polled without success; the next wait then halts at once.
     missed: bool,
 }
 
@@ -120,7 +120,7 @@ impl Guest {
         }
     }
 
-    /// Adapts after a poll that ended with a request (`hit`) or without.
+    /// Adapts after a poll that ended with (`hit`) or without a request.
     pub const fn polled(&mut self, hit: bool) {
         self.missed = !hit;
     }
@@ -156,7 +156,7 @@ impl Host {
         self.limit
     }
 
-    /// Adapts after a wait that lasted `total`, which is poll and halt together.
+    /// Adapts after a wait that lasted `total`, poll and halt together.
     pub const fn waited(&mut self, total: u64) {
         if total <= self.limit {
             return;

@@ -2,8 +2,8 @@
 //! The idle loops: ways in which a CPU waits for a request.
 //!
 //! Each way is a loop over the same four steps: promise to look (set POLLING), look and pause,
-//! withdraw the promise, halt. [`Poll`] does only the first three, [`Halt`] only the last,
-//! [`PollHalt`] and [`Haltpoll`] do all four. A [`Pause`] determines how a poll pauses.
+//! withdraw the promise, halt. [`Poll`] takes only the first three, [`Halt`] takes only the last,
+//! [`PollHalt`] and [`Haltpoll`] take all four. A [`Pause`] determines how a poll pauses.
 //!
 //! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE (DDI 0487K.a,
 //! D1.7.1), and its handler would have to wait for the end of the poll. Before a halt, a CPU masks interrupts
@@ -90,7 +90,7 @@ impl<T: Target, P: Pause> Idle<T> for Poll<P> {
     }
 }
 
-/// Polls up to a limit and never halts, so that the wait may end without a request.
+/// Polls up to a limit and never halts, so the wait may end without a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limited<P> {
     /// How the loop pauses.

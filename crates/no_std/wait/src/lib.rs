@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How an idle CPU waits, as logic without instructions.
+//! How an idle CPU waits, as logic without machine instructions.
 //!
 //! - [`request`]: the word through which CPUs wake each other, and when to omit the interrupt.
 //! - [`poll`]: the timed conditional wait, on which every polling way of waiting is based.

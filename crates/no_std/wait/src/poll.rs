@@ -73,7 +73,7 @@ impl<P: Pause> Pause for Counted<P> {
     }
 }
 
-/// Waits until the request word of `cpu` shows some of the bits `wanted`, and returns these bits,
+/// Waits until the request word of `cpu` shows any of the `wanted` bits and returns those bits,
 /// or until the clock has reached `deadline`, in ticks, and returns 0.
 #[inline(always)]
 pub fn until<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, deadline: u64) -> u32 {
@@ -91,8 +91,8 @@ pub fn until<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, deadline: u64
     }
 }
 
-/// Waits without a limit until the request word of `cpu` shows some of the bits `wanted`, and
-/// returns these bits. Reads the clock only for a pause that uses a deadline: the deadline is then
+/// Waits without a limit until the request word of `cpu` shows any of the `wanted` bits, and
+/// returns those bits. Reads the clock only for a pause that uses a deadline: the deadline is then
 /// `bound` ticks ahead.
 #[inline(always)]
 pub fn forever<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, bound: u64) -> u32 {

@@ -128,13 +128,13 @@ impl Request {
         self.0.fetch_and(!POLLING, AcqRel) & REQUESTS
     }
 
-    /// Withdraws the promise, and takes and returns the requests of `bits`, in one operation.
+    /// Withdraws the promise, and takes and returns the requests in `bits`, in one operation.
     #[inline(always)]
     pub fn finish_polling(&self, bits: u32) -> u32 {
         self.0.fetch_and(!(bits | POLLING), AcqRel) & bits
     }
 
-    /// Takes and returns the requests of `bits`, which the caller must serve.
+    /// Takes and returns the requests in `bits`, which the caller must serve.
     #[inline(always)]
     pub fn take(&self, bits: u32) -> u32 {
         self.0.fetch_and(!bits, AcqRel) & bits

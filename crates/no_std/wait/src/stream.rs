@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the counter bit that makes the event stream nearest to a period.
+//! Finds the counter bit whose event stream comes nearest to a given period.
 //!
 //! Each rising edge of one counter bit makes an event, so the period in ticks is a power of two.
 //! The rule is that of Linux's generic timer driver (`arch_timer_configure_evtstream`): the highest
@@ -11,7 +11,7 @@
 pub struct Stream {
     /// Number of the counter bit.
     pub bit: u32,
-    /// With FEAT_ECV, whether the field counts from bit 8 (EVNTIS).
+    /// Whether the field counts from bit 8 (EVNTIS), which needs FEAT_ECV.
     pub scaled: bool,
     /// Whether the requested period is impossible, so that the nearest possible period replaces it.
     pub clamped: bool,
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(stream.fields(), 1 << 17 | 8 << 4 | 1 << 2);
         assert_eq!(stream.period(), 131_072);
         assert_eq!(Stream::nearest(0, 1, false), None);
-        // Bit 15 is the highest that the field reaches when it counts from bit 0.
+        // Bit 15 is the highest bit that the field reaches when it counts from bit 0.
         let stream = Stream::nearest(100, 1_000_000_000, false).unwrap();
         assert_eq!(stream.fields(), 15 << 4 | 1 << 2);
         assert_eq!(stream.period(), 65_536);

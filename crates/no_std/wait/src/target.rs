@@ -7,9 +7,9 @@
 
 use crate::request::Request;
 
-/// Returns the count that is `ticks` after `count`. The result saturates: a count beyond the
+/// Returns the count `ticks` after `count`. The result saturates: a count beyond the
 /// counter's range is then never reached, instead of being in the past. The loops of this crate add
-/// without this function: the plan bounds their limits to seconds (`poll-limit-us`), and additional
+/// directly instead: the plan bounds their limits to seconds (`poll-limit-us`), and additional
 /// instructions would be part of the measurement.
 #[must_use]
 #[inline(always)]
@@ -36,8 +36,8 @@ pub enum Measure {
 
 /// A CPU that waits for a request: the target of its wakers.
 ///
-/// [`Request`] has the operations on the request word. The operations are methods so that a model
-/// can break one rule at a time; only models override them.
+/// [`Request`] implements the operations on the request word. They are methods here, too, so that a
+/// model can break one rule at a time; only models override them.
 pub trait Target {
     /// Returns the CPU's request word.
     fn request(&self) -> &Request;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the idle loops on a CPU whose events follow a script: their actions at each limit, and
-//! their counts.
+//! Tests the idle loops on a CPU whose events follow a script: the loops' actions at each limit, and
+//! the loops' counts.
 #![cfg(not(loom))]
 
 use std::cell::{Cell, RefCell};
@@ -56,7 +56,7 @@ impl Scripted {
         }
     }
 
-    /// Returns the sum of the counts that `measure` returns.
+    /// Returns the sum of the counts of `measure`.
     fn counted(&self, measure: Measure) -> u64 {
         let counts = self.counts.borrow();
         let counts = counts.iter().filter(|&&(what, _)| what == measure);
@@ -303,7 +303,7 @@ fn a_poll_that_runs_out_is_followed_by_a_halt() {
 
 /// The limit grows from 6 by a factor of 2 to 24. Each wait begins when the previous one ended:
 ///
-/// | request after | what it does | limit afterwards |
+/// | request after | the wait | limit afterwards |
 /// |---|---|---|
 /// | 20 | halts, as the limit is 0 | 6 |
 /// | 20 | polls 6, halts 14 | 12 |
@@ -350,7 +350,7 @@ fn a_cpu_that_relaxes_asks_in_each_look_whether_it_is_to() {
     let still = || asked.replace(asked.get() + 1) < 27;
     let cpu = Scripted::new(&[1000]);
     let taken = idle::relax_while(&cpu, RESCHED, still);
-    // The poll executes one YIELD for each answer, and nothing else takes time.
+    // The poll executes one YIELD for each `true` from `still`, and nothing else takes time.
     assert_eq!((taken, asked.get(), cpu.now(), cpu.word()), (0, 28, 27, 0));
     let taken = idle::relax_while(&cpu, RESCHED, || true);
     assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));

@@ -22,9 +22,9 @@ const SIGNALS: u32 = 3 << 1;
 pub enum State {
     /// The watchdog was off; its WCS.
     Off(u32),
-    /// The watchdog ran with the first WCS, and is off with the second.
+    /// The watchdog was running (the first WCS), and is now off (the second WCS).
     Stopped(u32, u32),
-    /// The watchdog ran with the first WCS, and keeps running with the second.
+    /// The watchdog was running (the first WCS), and keeps running (the second WCS).
     Stays(u32, u32),
 }
 
@@ -76,7 +76,7 @@ pub unsafe fn stop(control: u64) -> State {
 mod tests {
     use super::*;
 
-    /// Runs `stop` on memory that stands in for a control frame with WCS `wcs`. Returns the final WCS, too.
+    /// Runs `stop` on memory that stands in for a control frame with WCS `wcs`. Also returns the final WCS.
     fn stopped(wcs: u32) -> (State, u32) {
         let mut frame = [wcs, 7];
         // SAFETY: this is the test's own memory.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `soak`: boots in which all operations happen at random, until the time is over or a round fails.
+//! The verb `soak`: boots in which all operations happen at random, until the time is up or a round fails.
 //!
 //! Each boot is a round with its own seed, and ends by itself after a number of wake-ups. The guest defines the
 //! operations and the invariants (`guest-kernel-shim/trials/src/soak.rs`).
@@ -54,7 +54,7 @@ pub fn run(args: &SoakArgs) -> Result<()> {
 }
 
 enum End {
-    /// The time is over, or no round has ended the soak so far.
+    /// The time is up, or no round has ended the soak so far.
     Time,
     /// A signal or the time limit ended the soak; no round failed.
     Cut(Failure),
@@ -76,8 +76,8 @@ struct Left {
 }
 
 impl Soak {
-    /// Boots rounds, `jobs` at a time, until the time is over. Rounds that still run then are the last ones. Boots at
-    /// least one round.
+    /// Boots rounds, `jobs` at a time, until the time is up. Rounds that are still running then are the last ones.
+    /// Boots at least one round.
     fn run_rounds(
         &mut self,
         request: &Request,
@@ -175,7 +175,7 @@ fn boot(
     })
 }
 
-/// Prints the counts of a round, whether it ended regularly or not.
+/// Prints the counts of a round, whether or not it ended normally.
 fn print_round(round: &Round, number: usize, left: &Left) -> Done {
     let outcome = &left.outcome;
     let done = Done::new(round, left.took, outcome.console.collector.soak());

@@ -62,7 +62,7 @@ pub const ON_TARGET: [&str; 6] = [
     "test-kernel",
 ];
 
-/// Name of the test that compares all written results with the schema.
+/// Name of the test that checks all written results against the schema.
 const SCHEMA: &str = "results-follow-their-schema";
 
 pub fn run(args: &TestArgs) -> Result<()> {
@@ -91,7 +91,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         };
         bad_input!("no test {which}has `{filter}` in its name; without a name all are run");
     }
-    // Tests that an absent emulator prevents are skipped, not failed.
+    // A test that can't run because an emulator is missing is skipped, and does not fail.
     if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
         interrupt::or(qemu::ensure())?;
     }
@@ -119,7 +119,7 @@ fn results_in(folders: &[PathBuf]) -> Vec<String> {
     files.map(|file| file.display().to_string()).collect()
 }
 
-/// Compares files of results with docs/results.schema.json, using a test of crates/host/results.
+/// Checks results files against docs/results.schema.json, using a test of crates/host/results.
 fn follow_the_schema(written: &[String]) -> Result<String> {
     let mut cargo = toolchain::cargo();
     cargo
@@ -137,8 +137,8 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
     Ok(format!(" ({} files)", written.len()))
 }
 
-/// Reads the tests that boot, sorted by name. Reads all of them before any test runs, so that a mistake in one file
-/// does not show up after minutes.
+/// Reads the tests that boot, sorted by name. Reads all of them before any test runs, so that a mistake in one file is
+/// reported at once, not minutes later.
 fn cases(filter: &str) -> Result<Vec<Case>> {
     let folder = places::inside("tests");
     let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the page by keyboard: a reader must reach every control in order, and see the focus.
+//! Checks the page with the keyboard: a reader must reach every control in order, and see the focus.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::{Finding, Tab};
 /// element.
 const LIST: &str = include_str!("keys.js");
 
-/// Returns the errors of the page when it is used by keyboard.
+/// Returns the errors of the page when it is used with the keyboard.
 ///
 /// # Errors
 ///

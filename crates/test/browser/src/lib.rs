@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Examines pages in a headless browser, and reports their errors.
 //!
-//! [`pipe`] starts the browser and exchanges messages with it, and [`tab`] opens a page in the ways in which readers
-//! see it ([`Look`]). [`screen`] and [`keys`] check that a reader sees the page and reaches its controls, [`plain`]
-//! checks that nothing depends on a script, and [`paper`] checks the printed page, which [`pdf`] reads.
-//! [`check_page()`] runs all these checks.
+//! [`pipe`] starts the browser and exchanges messages with it, and [`tab`] shows a page as different readers see it
+//! ([`Look`]). [`screen`] and [`keys`] check that a reader sees the page and reaches its controls, [`plain`] checks
+//! that nothing depends on a script, and [`paper`] checks the printed page, which [`pdf`] reads. [`check_page()`] runs
+//! all these checks.
 //!
 //! The program `browser` checks pages in files. The environment variable [`VARIABLE`] names the browser.
 
@@ -70,7 +70,7 @@ pub fn check_page(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     for look in Look::ALL {
         tab.open(file, look)?;
         found.extend(screen::check(tab)?);
-        // Tab's order does not depend on width and colours, so two of the four looks are enough.
+        // The Tab order does not depend on the width or the colours, so two of the four looks are enough.
         if look.dark == (look.width == tab::NARROW) {
             found.extend(keys::check(tab)?);
         }

@@ -2,7 +2,7 @@
 //! Checks the printed page.
 //!
 //! The browser tags its printed output (ISO 32000-1, 14.8): the tag of each heading, row and figure names the pages
-//! that contain its text. So the tags show which parts were cut, and no page need be rendered.
+//! that contain its text. So the tags show which parts a page break divides, and no page needs to be rendered.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use crate::{Finding, Look, Tab, screen};
 /// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
 const WIDTH: u32 = 703;
 
-/// Kinds of elements to check: for each kind its name, its tags in the PDF, and its selector in the page. A drawing in
-/// a figure has the figure's tag.
+/// Kinds of elements to check: the name of the kind, its tags in the PDF, and its selector in the page. A drawing in a
+/// figure has the figure's tag.
 const TAGGED: [(&str, &[&str], &str); 3] = [
     (
         "headings",
@@ -28,7 +28,7 @@ const TAGGED: [(&str, &[&str], &str); 3] = [
     ("charts", &["Figure"], "figure,svg[role=img]"),
 ];
 
-/// Returns the errors of the page on paper.
+/// Returns the errors in the printed page.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Returns rows, figures and tables that were cut, and headings that stand alone at the foot of a page.
+/// Returns rows and figures that a page break divides, tables without heads, and headings alone at the foot of a page.
 fn find_cut_parts(document: &Element) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let all = document.all();
@@ -137,7 +137,7 @@ fn only_introduced(behind: &[&Element], page: usize) -> bool {
     })
 }
 
-/// Returns a finding for each page on which the table lacks its head.
+/// Returns a finding for each page on which the table's head is missing.
 fn without_head(table: &Element) -> Vec<(&'static str, String)> {
     let all = table.all();
     let rows = || all.iter().filter(|element| element.role == "TR");

@@ -38,7 +38,7 @@ impl Element {
         pages
     }
 
-    /// Returns whether the element is a row with only headings.
+    /// Returns whether the element is a row that consists only of header cells.
     pub fn is_head(&self) -> bool {
         let all = self.all();
         let has = |role: &str| all.iter().any(|element| element.role == role);
@@ -106,7 +106,7 @@ fn add(
 mod tests {
     use super::*;
 
-    /// Returns a file of two pages. The first page has a heading, and each page has a row.
+    /// Returns a file with two pages. The first page has a heading, and each page has a row.
     fn file() -> Vec<u8> {
         let objects = [
             "<< /Pages 2 0 R /StructTreeRoot 5 0 R >>",

@@ -2,8 +2,8 @@
 //! A browser's process, and the DevTools protocol to control it.
 //!
 //! With `--remote-debugging-pipe`, the browser reads messages from descriptor 3 and writes messages to descriptor 4.
-//! Each message is JSON, followed by a zero byte. So there is no port and no WebSocket, and the browser ends with this
-//! program.
+//! Each message is JSON, followed by a zero byte. So there is no port and no WebSocket, and the browser ends when this
+//! program ends.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

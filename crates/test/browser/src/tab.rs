@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A window of the browser, which opens a page in the way in which a reader sees it.
+//! A window of the browser, which shows a page as a reader sees it.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Look {
     pub dark: bool,
     /// Whether scripts run.
     pub scripts: bool,
-    /// Whether the page is on paper.
+    /// Whether the page is printed on paper.
     pub paper: bool,
 }
 
@@ -174,7 +174,7 @@ impl<'b> Tab<'b> {
         }
     }
 
-    /// Returns findings for the page's requests of other files, and for errors on its console.
+    /// Returns findings for the page's requests for other files, and for errors on its console.
     pub fn complaints(&mut self) -> Vec<Finding> {
         let events = self.browser.events(&self.session);
         let findings = events.iter().filter_map(|event| {

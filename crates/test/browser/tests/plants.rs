@@ -301,8 +301,8 @@ fn each_plant_is_found_by_its_check() {
     }
 }
 
-/// The browser repeats a table's head on each page only if it is a `thead` with the default style; the check finds
-/// other heads.
+/// The browser repeats a table's head on each page only if it is a `thead` with the default style; the check reports
+/// any other head.
 #[test]
 #[ignore = "needs a browser; cargo xtask dev pages"]
 fn a_table_s_head_is_on_each_of_its_pages() {

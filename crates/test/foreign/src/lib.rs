@@ -53,7 +53,7 @@ const HIDDEN: [(char, char); 26] = [
 ];
 
 /// Returns whether a terminal acts on a character, or does not show it: controls (C0, DEL, C1), line separators,
-/// directions of writing, and characters without width.
+/// controls of the writing direction, and characters without width.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// The standard library knows which characters are unprintable. The others in the list have no shape, although
-    /// their category is a letter or a mark.
+    /// Unicode classifies them as letters or marks.
     #[test]
     fn what_shows_is_not_hidden() {
         const SHAPELESS: [RangeInclusive<char>; 6] = [

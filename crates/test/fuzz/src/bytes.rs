@@ -6,7 +6,7 @@
 pub struct Bytes<'d>(pub &'d [u8]);
 
 impl Bytes<'_> {
-    /// Returns whether no byte is left.
+    /// Returns whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses the distributor and the redistributors with any size, alignment and value, and makes interrupts in between.
+//! Accesses the distributor and redistributors with any size, alignment and value, and raises interrupts in between.
 
 use vgic::Bank;
 
@@ -13,7 +13,7 @@ const OFFSETS: [u64; 20] = [
     0x400, 0x420, 0xc00, 0xc08, 0x6100, 0x62f8, 0xffe8,
 ];
 
-/// Checks that no access of a guest makes the GIC panic, list an interrupt twice, or request maintenance for ever.
+/// Checks that no access by a guest makes the GIC panic, list an interrupt twice, or request maintenance for ever.
 pub fn access(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut machine = Machine::new(1 + bytes.below(5));

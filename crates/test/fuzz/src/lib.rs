@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs code that reads foreign data on random inputs. A target is a function of bytes, which must return. A target
-//! panics if the tested code breaks a guarantee. Three runners call each target:
+//! Runs code that reads foreign data on random inputs. A target is a function that takes bytes and must return. A
+//! target panics if the tested code breaks a guarantee. Three runners call each target:
 //!
 //! - `cargo test`: with every file of the target's corpus, then with a fixed number of inputs that [`short_run`] makes
 //!   from these files, the same inputs each time;
@@ -8,7 +8,7 @@
 //! - Miri, with a few inputs.
 //!
 //! [`gic`] has a model of the GIC specification; a target here and the property tests in `tests/gic` compare crate
-//! `vgic` with this model. [`gicv2`] has the same for a GICv2.
+//! `vgic` with this model. [`gicv2`] does the same for a GICv2.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,7 @@ mod steps;
 mod syndromes;
 mod trees;
 
-/// A target of random inputs.
+/// A target for random inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Name of the target and of its corpus.

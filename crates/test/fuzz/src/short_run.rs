@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The short run: calls a target with the files of a corpus, and with inputs made from these files. Every run is equal,
-//! and none depends on time.
+//! The short run: calls a target with the files of a corpus, and with inputs made from these files. All runs are the
+//! same, and none depends on time.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

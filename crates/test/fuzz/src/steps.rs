@@ -4,10 +4,10 @@
 use crate::bytes::Bytes;
 use crate::gic::{Bits, CPUS, GuestAction, World};
 
-/// INTIDs that steps use: few, so that several steps affect one interrupt.
+/// INTIDs that steps use. There are few, so that several steps affect one interrupt.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 31, 27, 30];
 const SHARED: [u32; 4] = [32, 33, 63, 95];
-/// The most steps of an input.
+/// Maximum number of steps in an input.
 const MOST: usize = 200;
 
 /// Checks that the machine and the model agree, and that no interrupt is lost in the end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! haltpoll (rules H1 to H9).
+//! The haltpoll governor (rules H1 to H9).
 
 use crate::poll::poll_limit_ns;
 use crate::trace::{Ask, Choice, Event, Governor, Table};
@@ -39,7 +39,7 @@ impl HaltpollParameters {
     };
 }
 
-/// The governor haltpoll of one CPU.
+/// The haltpoll governor of one CPU.
 #[derive(Clone, Debug)]
 pub struct Haltpoll {
     parameters: HaltpollParameters,
@@ -50,7 +50,7 @@ pub struct Haltpoll {
 }
 
 impl Haltpoll {
-    /// Creates haltpoll for a new device, with a tick of `tick_ns`.
+    /// Creates a haltpoll governor for a new device, with a tick of `tick_ns`.
     pub fn new(parameters: HaltpollParameters, tick_ns: i64) -> Self {
         Self {
             parameters,
@@ -66,7 +66,7 @@ impl Haltpoll {
         self.limit_ns
     }
 
-    /// Returns how long `table`'s polling state polls at most, in ns (P2).
+    /// Returns the maximum time for which `table`'s polling state polls, in ns (P2).
     pub fn own_limit_ns(&self, table: &Table) -> u64 {
         match self.limit_ns {
             0 => poll_limit_ns(table, self.tick_ns) as u64,

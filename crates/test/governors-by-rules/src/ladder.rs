@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ladder (rules L1 to L10).
+//! The ladder governor (rules L1 to L10).
 
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
@@ -14,7 +14,7 @@ struct Counts {
     short: u32,
 }
 
-/// The governor ladder of one CPU.
+/// The ladder governor of one CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Ladder {
     /// The CPU's current state; `None` before the first choice (L1).
@@ -24,7 +24,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Creates ladder for a new device.
+    /// Creates a ladder governor for a new device.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! menu (rules M1 to M13).
+//! The menu governor (rules M1 to M13).
 
 use crate::fit::give_way;
 use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
@@ -8,7 +8,7 @@ use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
 const MAGNITUDES: usize = 6;
 /// The correction factor that leaves the timer unchanged.
 const UNITY: u32 = 8192;
-/// The most that one event adds to a factor. The factor first loses an eighth at each event.
+/// The maximum that one event adds to a factor. Before that, the factor loses an eighth of its value.
 const PULSE: u64 = 1024;
 const SHORT_NS: u64 = 15_000;
 const LONG_NS: u64 = 50_000_000;
@@ -17,11 +17,11 @@ const NS_PER_US: u64 = 1000;
 /// The outliers to remove before the typical interval is computed (M4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outliers {
-    /// Until 6.5: large ones. The typical interval counts only if the smallest sample is below the timer's prediction.
+    /// Until 6.5: large outliers. The typical interval counts if the smallest sample is below the timer's prediction.
     AboveBelowTimer,
-    /// 6.6 to 6.14: large ones.
+    /// 6.6 to 6.14: large outliers.
     Above,
-    /// 6.15 to 6.17: outliers at both ends. If no interval is typical, the maximum counts as the interval.
+    /// 6.15 to 6.17: outliers at both ends. If no interval is typical, the maximum is used instead.
     BothEndsElseMaximum,
     /// Since 6.18: outliers at both ends.
     BothEnds,
@@ -36,7 +36,7 @@ pub enum PollDetour {
     ShortStates,
 }
 
-/// The rules of a release of Linux.
+/// The rules of a Linux release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MenuRules {
     /// M3b: the typical interval is computed first, and the timer is requested only if the interval is above 15 us.
@@ -53,7 +53,7 @@ pub struct MenuRules {
     pub latency_first: bool,
     /// M8a: when a state is entered to avoid polling.
     pub poll_detour: PollDetour,
-    /// M3c: with the tick stopped, the timer is requested in any case.
+    /// M3c: with the tick stopped, the timer is always requested.
     pub timer_if_stopped: bool,
     /// M5: a table with a single state is a separate case.
     pub single_state: bool,
@@ -109,7 +109,7 @@ impl MenuRules {
     };
 }
 
-/// The governor menu of one CPU.
+/// The menu governor of one CPU.
 #[derive(Clone, Debug)]
 pub struct Menu {
     rules: MenuRules,
@@ -140,7 +140,7 @@ struct SearchEnd {
 }
 
 impl Menu {
-    /// Creates menu with the rules of a release, for a tick of `tick_ns` ([`tick_ns`](crate::tick_ns)).
+    /// Creates a menu governor with a release's rules, for a tick of `tick_ns` ([`tick_ns`](crate::tick_ns)).
     pub fn new(rules: MenuRules, tick_ns: i64) -> Self {
         Self {
             rules,
@@ -159,7 +159,7 @@ impl Menu {
         self.oldest = (self.oldest + 1) % SAMPLES;
     }
 
-    /// Returns the bucket of a time to the timer (M2).
+    /// Returns the bucket for a time until the timer (M2).
     fn bucket_of(&self, ns: u64, io_waiters: u32) -> usize {
         let bounds = [10, 100, 1_000, 10_000, 100_000].map(|us| us * NS_PER_US);
         let magnitude = bounds.iter().filter(|&&bound| ns >= bound).count();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! teo of Linux 7.1 (rules N1 to N14).
+//! The teo governor of Linux 7.1 (rules N1 to N14).
 
 use crate::fit::{bin_of, give_way};
 use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
@@ -31,7 +31,7 @@ struct Bin {
     intercepts: Fading,
 }
 
-/// The governor teo of one CPU, as in Linux 7.1.
+/// The teo governor of one CPU, as in Linux 7.1.
 #[derive(Clone, Debug)]
 pub struct Teo {
     tick_ns: i64,
@@ -54,7 +54,7 @@ struct Candidate {
 }
 
 impl Teo {
-    /// Creates teo for a tick of `tick_ns`.
+    /// Creates a teo governor for a tick of `tick_ns`.
     pub fn new(tick_ns: i64) -> Self {
         Self {
             tick_ns,

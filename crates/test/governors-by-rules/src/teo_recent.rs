@@ -31,13 +31,13 @@ struct Bin {
 /// How an early answer (by T6, T7, U4 or U6) affects the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyAnswer {
-    /// Until 6.5: T11 decides, like after any answer.
+    /// Until 6.5: T11 decides, as after any answer.
     AsAny,
     /// In the development of 6.6: the tick is kept (U6).
     KeepsTick,
 }
 
-/// The governor teo of one CPU, with recent intercepts.
+/// The teo governor of one CPU, with recent intercepts.
 #[derive(Clone, Debug)]
 pub struct TeoRecent {
     utilisation: Utilisation,
@@ -81,7 +81,7 @@ enum End {
 }
 
 impl TeoRecent {
-    /// Creates teo for a tick of `tick_ns`, on a CPU of `capacity` (U1; 1024 for the fastest).
+    /// Creates a teo governor for a tick of `tick_ns`, on a CPU of `capacity` (U1; 1024 for the fastest).
     pub fn new(
         utilisation: Utilisation,
         early_answer: EarlyAnswer,
@@ -104,8 +104,8 @@ impl TeoRecent {
         (table.residency(state) + table.residency(state + 1)) / 2
     }
 
-    /// T9: returns whether a state may be chosen for `span_ns`. If the tick is stopped, the span must be at least a
-    /// tick.
+    /// T9: returns whether a state may be chosen for `span_ns`. If the tick is stopped, the span must be at least one
+    /// tick long.
     fn long_enough(&self, ask: &Ask, span_ns: i64) -> bool {
         !ask.tick_stopped || span_ns >= self.tick_ns
     }

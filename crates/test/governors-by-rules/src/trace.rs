@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A trace: the questions and reports to a governor, and its answers (rules G1 to G10).
 
-/// The most states of a table (G8).
+/// The maximum number of states in a table (G8).
 pub const MAX_STATES: usize = 10;
 
-/// The time until the timer if no timer is set: the longest duration (G2).
+/// The time until the next timer if none is set: the longest duration (G2).
 pub const NO_TIMER: i64 = i64::MAX;
 
 /// The latency limit if none was set (G3).
@@ -100,7 +100,7 @@ impl Table {
     }
 }
 
-/// The CPU's state that a governor sees when it chooses.
+/// The CPU's state, as a governor sees it when it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Time in ns until the next timer, assuming that the tick is stopped (G4). Can be negative. [`NO_TIMER`] if there

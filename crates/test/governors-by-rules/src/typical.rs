@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! menu's typical interval (M4).
+//! The typical interval of the menu governor (M4).
 
 /// The number of samples that menu keeps.
 pub(crate) const SAMPLES: usize = 8;
@@ -7,7 +7,7 @@ pub(crate) const SAMPLES: usize = 8;
 /// Means "no result", or an unknown sample.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// The least number of samples; with so few left, no further outliers are removed.
+/// The minimum number of samples: when only this many are left, no further outliers are removed.
 const FEW: usize = SAMPLES * 3 / 4;
 
 /// M4a: returns the typical interval in us, after removing outliers at the upper end.

@@ -27,16 +27,16 @@ const SPI: u32 = 40;
 /// Clears the journals, and enables every private interrupt that the checks use.
 fn prepare_check() {
     percpu::online().for_each(|cpu| journal(cpu).clear());
-    // A GICv2 has each CPU's private registers at one address.
+    // A GICv2 has the private registers of all CPUs at one address, so each CPU enables its own.
     workers::run_on_all(|| interrupts::redistributor(PerCpu::this()).enable_all(0xffff));
 }
 
-/// Waits until a journal has `count` entries, for a time that is long for any machine; returns whether it has exactly `count`.
+/// Waits until a journal has `count` entries, but not for ever; returns whether it has exactly `count`.
 fn has_count(journal: &Journal, count: usize) -> bool {
     clock::wait_for(|| journal.count() >= count) && journal.count() == count
 }
 
-/// Waits for a time in which an unexpected interrupt would arrive.
+/// Waits long enough for an unexpected interrupt to arrive.
 fn wait_a_while() {
     clock::pause(clock::us_to_ticks(200));
 }
@@ -84,7 +84,7 @@ pub fn broadcast_spares_the_sender() -> Result<(), Failure> {
     ensure(journal(PerCpu::this()).count() == 0, "the sender got one")
 }
 
-/// Checks that more interrupts than list registers hold can be pending at once.
+/// Checks that more interrupts than the list registers hold can be pending at once.
 pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
     /// The step that the other CPU waits for, or has reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
@@ -150,7 +150,7 @@ pub fn disabled_stays_pending() -> Result<(), Failure> {
     redistributor.disable_all(1 << 5);
     let enabled = redistributor.enabled() & 1 << 5 != 0;
     gic_cpu::send_sgi(5, me.mpidr);
-    // A GICv2 may enable SGIs permanently (IHI 0048B, 4.3.6), and shows that.
+    // A GICv2 may enable SGIs permanently (IHI 0048B, 4.3.6), and its registers then show this.
     if enabled && machine::platform().gic.version2.is_some() {
         return ensure(
             has_count(journal(me), 1),
@@ -225,7 +225,7 @@ pub fn off_while_active() -> Result<(), Failure> {
     prepare_check();
     gic_cpu::send_sgi(6, other.mpidr);
     ensure(has_count(journal(other), 1), "takes no interrupt any more")?;
-    // A GICv2 shows a CPU only its own SGIs, so the other CPU looks and ends it.
+    // A GICv2 shows a CPU only its own SGIs, so the other CPU checks SGI 5 and ends it.
     static WAS_ACTIVE: AtomicBool = AtomicBool::new(false);
     workers::run_on_2nd(|| {
         let redistributor = interrupts::redistributor(PerCpu::this());
@@ -301,7 +301,7 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     // A leftover event may end one WFET early.
     time(insn::wfet, 0);
     ensure(time(insn::wfit, limit) >= limit, "WFIT came back early")?;
-    // Where CPUs are threads, the host may stop a thread for longer than the limit, but not at each try.
+    // Where CPUs are threads, the host may stop a thread for longer than the limit, but not at every try.
     let returns_at_once = |wait| (0..TRIES).any(|_| time(wait, 0) < limit);
     ensure(
         returns_at_once(insn::wfit),
@@ -323,14 +323,14 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks an exit between the last check of memory and WFE, caused by an interrupt that is not
-/// signalled, as in a handler: the exception return has to set the event register (DDI 0487K.a,
-/// D1.7.1), or a lock's WFE would miss the unlocking store, whose monitor the return has cleared.
+/// Checks an exit between the last check of memory and WFE, caused by an interrupt that is not signalled,
+/// as in a handler: the exception return has to set the event register (DDI 0487K.a, D1.7.1). Otherwise,
+/// a WFE that waits for a lock would miss the unlocking store: the return has cleared the monitor.
 pub fn exit_leaves_an_event() -> Result<(), Failure> {
     check_event_left(|| {})
 }
 
-/// Checks the event after an exit on a CPU with a neighbour, which gets no slices and waits for the guest's WFI.
+/// Checks the event after an exit on a CPU whose neighbour gets no slices and waits for the guest's WFI.
 pub fn exit_beside_a_neighbour() -> Result<(), Failure> {
     let result = check_event_left(|| {
         hypervisor::set_knob(KnobValue::Slice(0));

@@ -66,7 +66,7 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
     })
 }
 
-/// Checks that a read returns the level, whether the interrupt is enabled or not, and that a high level is taken once enabled.
+/// Checks that a read returns the level, whether enabled or not, and that the raised interrupt is taken once enabled.
 pub fn disabled_follows_the_level() -> Result<(), Failure> {
     for_each_timer(|timer| {
         timer.raise();
@@ -140,7 +140,7 @@ pub fn expired_before_the_end() -> Result<(), Failure> {
         interrupts::set_listener(Some(set_again));
         timer.raise();
         insn::unmask_irq();
-        // This wait makes no access to the interrupt controller, which could make it look at the level.
+        // This wait does not access the interrupt controller: an access could make it look at the level.
         let taken = || journal(PerCpu::this()).count();
         clock::wait_at_most(clock::us_to_ticks(200_000), || {
             taken() == AGAIN as usize + 1
@@ -252,7 +252,7 @@ pub fn ended_in_two_steps() -> Result<(), Failure> {
     })
 }
 
-/// Checks that another CPU that reads the state finds the level.
+/// Checks that another CPU that reads the state sees the level.
 pub fn seen_from_another() -> Result<(), Failure> {
     /// The step that the two CPUs have reached.
     static STEP: AtomicU32 = AtomicU32::new(0);

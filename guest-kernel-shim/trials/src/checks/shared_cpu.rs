@@ -95,7 +95,7 @@ fn check_beside(neighbour: Neighbour) -> Result<(), Failure> {
     check_cycles_stop(timer)?;
     hypervisor::set_knob(KnobValue::Slice(clock::us_to_ticks(SLICE_US)));
     hypervisor::set_knob(KnobValue::YieldOnWfe(true));
-    // The program begins again: the hostile one with its stage 1 off.
+    // The neighbour's program begins again; the hostile program begins with its stage 1 off.
     hypervisor::set_knob(KnobValue::Neighbour(neighbour));
     let turns = tally.diff(Shared::Turns);
     for round in 0..ROUNDS {

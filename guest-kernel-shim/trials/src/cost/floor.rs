@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the floor of an exit, which is the smallest possible cost: other paths, but with vectors of EL2 that do
-//! only what the architecture requires ([`abi::Call::Floor`]).
+//! Measures the floor of an exit, which is its smallest possible cost: the paths resemble other
+//! paths, but EL2's vectors do only what the architecture requires ([`abi::Call::Floor`]).
 //!
 //! While a CPU uses these vectors, it can make no call and no access that traps. A timer interrupt ends the use of
 //! all vectors but `receive`, and a call ends the use of the vector `receive`.
@@ -105,7 +105,7 @@ pub fn cost_read() {
     });
 }
 
-/// Makes one pass; the vector serves a load of w1 only.
+/// Makes one pass; the vector serves only a load of w1.
 #[inline(never)]
 fn pass_read() {
     let register = one_cpu::iidr();

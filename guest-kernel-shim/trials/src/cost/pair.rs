@@ -167,9 +167,9 @@ pub fn cost_broadcast() {
             while !me.take_interrupted() {
                 insn::wfi();
                 insn::unmask_irq();
-                // A pending interrupt is taken before code after a context synchronization event (DDI 0487K.a, D1.3.6).
-                // Without such an event, the architecture does not promise that it is taken between these two: on
-                // gem5's o3, it never was.
+                // A pending interrupt is taken before code after a context synchronization event
+                // (DDI 0487K.a, D1.3.6). Without such an event, the architecture does not promise
+                // that it is taken before IRQs are masked again: on gem5's o3, it never was.
                 insn::isb();
                 insn::mask_irq();
             }

@@ -31,7 +31,7 @@ impl Trap {
         self.esr >> 26 & 0x3f
     }
 
-    /// Returns the kind of the fault in aborts, ESR_EL1.DFSC or IFSC.
+    /// Returns the fault status code of an abort, ESR_EL1.DFSC or IFSC.
     pub const fn fault(&self) -> u64 {
         self.esr & 0x3f
     }

@@ -10,7 +10,7 @@ use guest_kernel_shim::clock;
 pub static TRIPS: AtomicU32 = AtomicU32::new(0);
 
 /// Waits until the measuring CPUs have made `count` more round trips; returns whether they did
-/// within a time that is long for any machine.
+/// within a time limit that suffices on any machine.
 pub fn others_go_on(count: u32) -> bool {
     let goal = TRIPS.load(Acquire) + count;
     let end = clock::now() + 60 * clock::frequency();

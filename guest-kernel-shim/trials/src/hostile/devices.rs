@@ -111,7 +111,7 @@ fn try_offsets(
             if shape.kind == Kind::Store && (spare(offset) || spare(offset + shape.size - 1)) {
                 continue;
             }
-            // SAFETY: these are registers of devices. Effects on this CPU are repaired in the end,
+            // SAFETY: these are registers of devices. Effects on this CPU are repaired at the end,
             // and registers that affect other CPUs are left out.
             let outcome = unsafe { run_attempt(shape.code, place, random.draw()) };
             tally.case(
@@ -137,7 +137,7 @@ fn try_shapes(tally: &mut Tally, address: u64) {
         let good = match shape.kind {
             Kind::Load | Kind::Store | Kind::DecodedLoad | Kind::DecodedStore => outcome.returned(),
             Kind::Maintenance | Kind::Harmless => true,
-            // SIMD is off for this kernel.
+            // SIMD is disabled in this kernel.
             _ => outcome.abort_at(place) || outcome.trap().is_some_and(|trap| trap.class() == 0x07),
         };
         tally.case(

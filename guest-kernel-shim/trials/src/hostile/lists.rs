@@ -157,7 +157,7 @@ fn try_nesting(tally: &mut Tally, me: &PerCpu, count: usize) {
     let mut at_once = true;
     let sgis = usable_sgis(tally.deliver()).take(count);
     let count = sgis.len();
-    // With two security states, the machine's own interface has only four bits of a priority (IHI
+    // With two security states, the machine's own interface has only four bits of priority (IHI
     // 0069H, 4.8.1).
     let step = if count < 8 { 16 } else { 8 };
     for (n, intid) in sgis.enumerate() {

@@ -17,7 +17,7 @@ use guest_kernel_shim::{clock, hypervisor};
 /// Whether CPUs have neighbours.
 static THERE: AtomicBool = AtomicBool::new(false);
 
-/// Length of a slice, in us. A class takes at least some milliseconds, so many slices fall into it.
+/// Length of a slice, in us. A class takes at least a few milliseconds, so it spans many slices.
 const SLICE_US: u32 = 50;
 
 /// Records whether the plan asks for neighbours.

@@ -167,7 +167,7 @@ fn try_other_functions(tally: &mut Tally, random: &mut Random) {
             answer == NOT_SUPPORTED || answer == INVALID_PARAMETERS,
             format_args!("PSCI_FEATURES of nonsense: {answer}"),
         );
-        // The value has reserved bits of the power state; a refused call does not wait.
+        // The value sets reserved bits of the power state; a refused call does not wait.
         let state = random.draw() as u32 | 1 << 31;
         let answer = call_psci(0xc400_0001, [u64::from(state), 0, 0]);
         tally.case(

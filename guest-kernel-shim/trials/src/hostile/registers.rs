@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries every encoding of MRS and MSR, 32768 of each, whether it names a register or not. A read returns a value or is
-//! undefined. The value is then written back, which has no effect or is undefined. Registers of EL2, EL3 and the
-//! implementation's own are undefined here.
+//! Tries every encoding of MRS and MSR, 32768 of each, whether it names a register or not. A read
+//! returns a value or is undefined. The value is then written back, which has no effect or is
+//! undefined. Registers of EL2 and EL3 and implementation-defined registers are undefined here.
 
 use super::attempt::{Outcome, run_attempt};
 use super::stubs::{self, RET, WORDS};
@@ -40,10 +40,10 @@ enum Expected {
     Value,
 }
 
-/// Returns the outcome of a read that the architecture and the hypervisor guarantee.
+/// Returns the outcome that the architecture and the hypervisor guarantee for a read.
 fn expected_read(n: u32) -> Expected {
     match encoding_parts(n) {
-        // Registers of EL2, EL3 and the Secure EL1, and the names by which EL2 accesses EL1's.
+        // Registers of EL2, EL3 and Secure EL1, and the names by which EL2 accesses EL1's registers.
         [3, 4..=7, ..] => Expected::Undefined,
         // Trace registers, and the implementation's own registers (D24.2).
         [2, 1, ..] | [3, _, 11 | 15, ..] => Expected::Undefined,

@@ -11,7 +11,7 @@ use guest_kernel_shim::interrupts::redistributor;
 use guest_kernel_shim::machine::platform;
 use sched::random::Random;
 
-/// Means the redistributor of the victim itself.
+/// Stands for the redistributor of the victim itself.
 const OWN: u64 = u64::MAX;
 /// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;

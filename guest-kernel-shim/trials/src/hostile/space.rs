@@ -43,8 +43,8 @@ const PLACES: [u64; 26] = [
     0x3f00_0000,
     0x3fff_f000,
 ];
-/// The page of `abi::exits`, which every guest has, and its size: accesses that a syndrome describes are served there,
-/// and an access with another size or alignment than a register's reads zero.
+/// The page of `abi::exits`, which every guest has, and its size: accesses that a syndrome describes
+/// are served there, and an access whose size or alignment is not a register's reads zero.
 const EXITS: u64 = 0x0901_0000;
 const EXITS_SIZE: u64 = 0x1_0000;
 /// Number of random addresses.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes thousands of WFE, WFI, WFET and WFIT, with deadlines in the past, near, and at the end of time, from every
-//! register, trapped and not trapped. Each of these waits has to end.
+//! Executes thousands of WFE, WFI, WFET and WFIT, with deadlines in the past, soon, and at the end
+//! of time, from every register, trapped and not trapped. Each of these waits has to end.
 
 use arch::{gic_cpu, insn};
 use plan::Trap;

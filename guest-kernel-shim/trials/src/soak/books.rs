@@ -4,7 +4,7 @@
 //! A [`Channel`] is one INTID at one receiver. If only one CPU sends on a channel, and only after
 //! the last interrupt was taken, two interrupts can't merge into one, and the number taken has to
 //! equal the number sent. Interrupts that may have merged, or may have been withdrawn, are counted:
-//! the number taken may fall short by that many, but may never be greater.
+//! the number taken may fall short of the number sent by that many, but may never exceed it.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -27,7 +27,7 @@ pub fn first_shared_sgi() -> u32 {
     OWN + sender_count()
 }
 
-/// Returns the number of CPUs that have an SGI which only they send.
+/// Returns the number of CPUs with an SGI that no other CPU sends.
 pub fn sender_count() -> u32 {
     match usable_sgi_count() {
         SGIS => MAX_SENDERS,
@@ -41,7 +41,7 @@ pub fn usable_sgi_count() -> u32 {
     guest_kernel_shim::interrupts::usable_sgi_count()
 }
 
-/// Maximum number of CPUs that have an SGI and an SPI which only they send.
+/// Maximum number of CPUs with an SGI and an SPI that no other CPU sends.
 pub const MAX_SENDERS: u32 = 8;
 /// The first INTID that is not an SGI.
 pub const SGIS: u32 = 16;
@@ -66,8 +66,8 @@ impl Channel {
         }
     }
 
-    /// Records that the only sender is about to send. Returns `false` if it must not send, because the last interrupt
-    /// has not been taken yet and interrupts may not `merge`.
+    /// Records that the only sender is about to send. Returns `false` if it must not send, because
+    /// the last interrupt has not been taken yet and `merge` is not set.
     pub fn note_send(&self, merge: bool) -> bool {
         let open = self.is_open();
         if open && !merge {
@@ -174,7 +174,7 @@ pub fn note_interrupt(cpu: &PerCpu, intid: u32) {
     }
 }
 
-/// Waits until every interrupt that must arrive at `cpu` has arrived; the time limit is long for any machine.
+/// Waits until every interrupt that must arrive at `cpu` has arrived; the time limit suffices on any machine.
 pub fn wait_settled(cpu: &PerCpu) {
     for intid in OWN..SPI {
         if let Some(channel) = channel(cpu, intid) {

@@ -224,7 +224,7 @@ pub fn reset_priorities(me: &PerCpu) {
     }
 }
 
-/// Returns the stack pointer, which is equal for each call from the same place.
+/// Returns the stack pointer, which is the same for each call from the same place.
 #[inline(never)]
 fn stack_pointer() -> u64 {
     let pointer: u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives a CPU another neighbour from time to time, with or without slices, if the plan names a
+//! Gives a CPU a different neighbour from time to time, with or without slices, if the plan names a
 //! neighbour.
 
 use core::sync::atomic::AtomicBool;

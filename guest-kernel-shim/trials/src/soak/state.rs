@@ -29,8 +29,8 @@ pub fn is_requested(fault: SoakFault) -> bool {
     FAULT.load(Relaxed) == 1 + fault as u32
 }
 
-/// Waits until `reached` returns true, for a time that is long for any machine; returns whether it did. Where a tick is
-/// an instruction, no CPU is slow: nothing has woken a CPU that is late.
+/// Waits until `reached` returns true, with a time limit that suffices on any machine; returns whether
+/// it did. Where a tick is an instruction, no CPU is slow: a CPU that is late has not been woken.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {
         clock::us_to_ticks(200_000)

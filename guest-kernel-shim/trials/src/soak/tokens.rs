@@ -105,8 +105,8 @@ pub fn take_token(me: &PerCpu) -> bool {
     taken
 }
 
-/// Checks the time: no CPU may read a count less than the one that another CPU read before it sent
-/// a message that has arrived (DDI 0487K.a, D11.1.2).
+/// Checks the time: once a message has arrived, its receiver may not read a count lower than the
+/// count that its sender read before sending it (DDI 0487K.a, D11.1.2).
 fn check_time(sent_at: u64) {
     // The count must not be read before the message was read.
     insn::dsb_ish();

@@ -73,7 +73,7 @@ fn has_our_option(text: &[u8]) -> bool {
 }
 
 /// Writes the load options to `to` as bytes, from the first option of ours on, and returns their
-/// number. A character above 0xff becomes 0xff, which no text may have.
+/// number. A character above 0xff becomes 0xff, which no text may contain.
 fn copy_load_options(to: &mut [u8]) -> usize {
     let Ok(image) = open_protocol_exclusive::<LoadedImage>(image_handle()) else {
         return 0;

@@ -42,7 +42,7 @@ pub fn find_description() -> Source {
     })
 }
 
-/// Memory that is read in the regions that firmware's memory map lists as memory.
+/// Memory that is read only where firmware's memory map lists memory.
 pub struct Mapped<'m, M: MemoryMap>(pub &'m M);
 
 impl<M: MemoryMap> Mapped<'_, M> {

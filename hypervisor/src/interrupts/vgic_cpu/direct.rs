@@ -21,7 +21,7 @@ use crate::{refuse, say};
 /// them.
 static SECURE: AtomicU32 = AtomicU32::new(0);
 /// Held while EL2 decides that a vCPU owns its interface, or that a vCPU has a secure SGI enabled.
-/// The two never hold at the same time.
+/// The two are never true at the same time.
 static DECIDED: SpinMutex<()> = SpinMutex::new(());
 /// Whether EL2 has already reported the conflict of direct delivery with a guest's secure SGI.
 static SAID: AtomicBool = AtomicBool::new(false);

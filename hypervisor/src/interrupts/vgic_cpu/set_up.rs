@@ -23,7 +23,7 @@ use crate::planted;
 /// 0).
 const SRE: u64 = 0x7;
 /// ICH_HCR_EL2: En (0), and TALL0 (11), because the guest has no Group 0 (`vgic`), whoever
-/// delivers.
+/// delivers its interrupts.
 const ENABLE: u64 = 1 << 0 | 1 << 11;
 /// Priority of the interrupts that EL2 takes. EL2's timer has another priority if there are slices
 /// (`neighbour::turn`).
@@ -32,11 +32,11 @@ pub const PRIORITY: u8 = 0x80;
 /// SGI, the registers take effect first. A neighbour's slice masks both the doorbell and SGIs.
 const DOORBELL_PRIORITY: u8 = 0x60;
 
-/// Whether Group 0 belongs to this level too ([`gic_cpu::has_group0`]), as each CPU has found.
+/// Whether Group 0 belongs to this level too ([`gic_cpu::has_group0`]); each CPU stores its finding here.
 static HAS_GROUP0: AtomicBool = AtomicBool::new(false);
 /// Whether interrupts' priorities read as shifted values but the priority mask does not: this is so
-/// with two security states where Group 0 is not EL3's alone (SCR_EL3.FIQ is 0; IHI 0069H, 4.8.1,
-/// and 12.2, ICC_PMR_EL1).
+/// with two security states if Group 0 does not belong to EL3 alone (SCR_EL3.FIQ is 0; IHI 0069H,
+/// 4.8.1, and 12.2, ICC_PMR_EL1).
 static SHIFTED_BUT_MASK: AtomicBool = AtomicBool::new(false);
 
 /// Returns the value of ICC_PMR_EL1 that corresponds to an interrupt's `priority`.
@@ -78,8 +78,8 @@ pub unsafe fn prepare_cpu(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), g
     let group0 = gic_cpu::has_group0();
     HAS_GROUP0.store(group0, Relaxed);
     close_group0();
-    // Enables of SGIs of the secure world read as 0, whatever is written (IHI 0069H, 12.11,
-    // GICR_ISENABLER0).
+    // The enable bits of the secure world's SGIs read as 0, whatever is written (IHI 0069H,
+    // 12.11, GICR_ISENABLER0).
     direct::note_secure_sgis(SGIS & !redistributor.enabled());
     // SAFETY: as the caller promises.
     let two_states = unsafe { gic::has_two_states(&platform.gic) };
@@ -145,11 +145,11 @@ pub fn has_active_priorities() -> bool {
     active != 0
 }
 
-/// Disables the SGIs of a CPU that has no vCPU. A guest can send SGIs to any CPU without end, and
-/// at the same priority their lower numbers put them before the interrupt of this CPU's timer (IHI
-/// 0069H, 4.8), which serves the run's deadline.
+/// Disables the SGIs of a CPU that has no vCPU. A guest can send endless SGIs to any CPU. At equal
+/// priority, their lower INTIDs put them ahead of the interrupt of this CPU's timer (IHI 0069H,
+/// 4.8), which enforces the run's deadline.
 pub fn disable_sgis(kept: &PerCpu) {
-    // A GICv2 shows each CPU its own registers only; there, a guest can send SGIs to vCPUs alone.
+    // A GICv2 shows each CPU its own registers only; there, a guest can send SGIs only to vCPUs.
     if machine().platform.gic.version2.is_none() {
         kept.redistributor().disable_all(SGIS);
     }
@@ -175,7 +175,7 @@ fn close_group0() {
 }
 
 /// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and the interrupt of EL2's timer. The
-/// interrupts of the guest's timers are enabled while the guest enables them.
+/// interrupts of the guest's timers are enabled as long as the guest has them enabled.
 fn enable_el2_interrupts(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {
         // SAFETY: only the CPU that the redistributor belongs to runs this.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samples the lines of the guest's timers. A timer's interrupt is pending only while its line is
-//! high (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4).
-//! A list register does not follow a line. So EL2 samples the line whenever EL2 runs anyway
-//! and the guest may be about to see the difference, because it reads its interrupts' states
-//! or waits. EL2 also samples the line when the guest acknowledges an interrupt that came
-//! while IRQs were masked, by a trap of that access ([`trap_next_access`]). The access does
-//! not trap if the interrupt ended a trapped WFI, or if WFI does not trap and the guest has
-//! turned the check off ([`traps::set_recheck_timers`]): otherwise, the end of a CPU's wait
-//! would cost a second exit. `docs/testing.md` lists the differences that a guest can
-//! notice.
+//! Samples the lines of the guest's timers. A timer's interrupt is pending only while
+//! its line is high (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4). A list register does not
+//! follow a line. So EL2 samples the line whenever EL2 runs anyway and the guest may be
+//! about to see the difference, because it reads its interrupts' states or waits. EL2
+//! also samples the line when the guest acknowledges an interrupt that came while IRQs
+//! were masked: it makes that access trap ([`trap_next_access`]). The access does not
+//! trap if the interrupt ended a trapped WFI, or if WFI does not trap and the guest has
+//! turned the check off ([`traps::set_recheck_timers`]): otherwise, the end of a CPU's
+//! wait would cost a second exit. `docs/testing.md` lists the differences that a guest
+//! can notice.
 
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Readable, SPSR_EL2};
 use arch::regs::ICH_HCR_EL2;
@@ -42,8 +42,8 @@ const fn is_high(control: u64) -> bool {
     control & 0b111 == 0b101
 }
 
-/// EL2 calls this after it has taken a timer's interrupt and listed it. If the guest has IRQs masked and did not wait,
-/// makes the guest's next access to the interface trap. `exits::fast_paths` has its own code for this.
+/// Makes the guest's next access to the interface trap if the guest has IRQs masked and did not wait. EL2 calls this
+/// after it has taken a timer's interrupt and listed it. `exits::fast_paths` has its own code for this.
 pub fn trap_next_access() {
     if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::watches_timers() {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);

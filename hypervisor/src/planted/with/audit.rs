@@ -47,7 +47,7 @@ fn lose_interrupts(bits: u32) {
 /// Number of audits before a fault is caused, so that the guest is in the middle of its work.
 const BEFORE: u64 = 100;
 
-/// Causes the contradiction that is asked for, once or as often as necessary, except for that of the pending word.
+/// Causes the contradiction that is asked for, once or as often as necessary, except for the one in the pending word.
 #[inline(never)]
 pub fn at_audit() {
     static AUDITS: AtomicU64 = AtomicU64::new(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Breaks rules of the architecture that an emulator tolerates, for `rouse.fault=el2-breaks-rules`:
 //! `cargo xtask test --strict` has to notice this in a running image. Each function breaks the rule
-//! of its name (crate `rules`), once, on the first CPU, and restores the state.
+//! that it is named after (crate `rules`), once, on the first CPU, and restores the state.
 
 use core::arch::asm;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -22,7 +22,7 @@ use crate::machine::machine;
 #[repr(align(64))]
 struct Line(AtomicU64);
 
-/// Stores a word to a register of the interrupt controller. A macro leaves the name of the function that breaks a rule.
+/// Stores a word to a register of the interrupt controller. This is a macro so that reports name the calling function.
 macro_rules! store {
     ($register:expr, $value:expr) => {
         // SAFETY: the address is that of a register which is mapped, and this CPU's own.
@@ -132,7 +132,7 @@ fn active_priorities() {
 }
 
 fn list_registers() {
-    /// The state pending and active, and the bit HW.
+    /// The state pending and active, with the bit HW.
     const BOTH_OF_HARDWARE: u64 = 3 << 62 | 1 << 61;
     /// GICH_LR0, and the same fields in it.
     const LR0: u64 = 0x100;
@@ -152,8 +152,8 @@ fn gich_read_back() {
     let before = gich::read(Register::ICH_HCR_EL2 as u32);
     // GICH_HCR is the first register.
     store!(REGISTERS.control.load(Relaxed), 0);
-    // SAFETY: the exception return leads to the instruction after it, in the state that the CPU is in already. ELR_EL2 and
-    // SPSR_EL2 have no content before the guest runs.
+    // SAFETY: the exception return leads to the instruction after it, in the state that the CPU is in already. ELR_EL2
+    // and SPSR_EL2 hold nothing of use before the guest runs.
     unsafe {
         asm!("adr {next}, 2f", "msr elr_el2, {next}", "msr spsr_el2, {state}", "eret", "2:",
             next = out(reg) _, state = in(reg) STATE, options(nostack));

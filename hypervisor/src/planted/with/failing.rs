@@ -101,7 +101,7 @@ fn overflow_stack(depth: u64) -> u64 {
     overflow_stack(depth + 1) + page[depth as usize % 32]
 }
 
-/// Stalls the console: if `ends` is set, for the time of some lines, otherwise for ever.
+/// Stalls the console: for as long as some lines take if `ends` is set, otherwise for ever.
 fn stall_console(ends: bool) {
     /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
     static FULL: [AtomicU32; 1024] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Imitates faults that firmware may have in its tables and services, while firmware is still in charge, if boot
-//! argument `rouse.fault` asks for it. The offsets are from the ACPI specification 6.5, 5.2.5 to 5.2.8, and from the
-//! SPCR.
+//! Imitates faults that firmware may have in its tables and services, while firmware is still in charge, if the boot
+//! argument `rouse.fault` asks for one. The offsets are from the ACPI specification 6.5, 5.2.5 to 5.2.8, and from
+//! the SPCR.
 
 use core::ptr;
 use core::slice;
@@ -166,7 +166,7 @@ fn move_tables() -> Option<()> {
         let new = moved.iter().find(|(old, _)| *old == entry);
         new.map_or(entry, |(_, new)| *new)
     });
-    // SAFETY: this is firmware's RSDP, which has these bytes since ACPI 2.0.
+    // SAFETY: this is firmware's RSDP, which has had these bytes since ACPI 2.0.
     unsafe {
         ((rsdp + RSDP_XSDT) as *mut u64).write_unaligned(xsdt);
         let checksum = (rsdp + RSDP_EXTENDED_CHECKSUM) as *mut u8;

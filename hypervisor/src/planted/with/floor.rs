@@ -8,7 +8,7 @@
 //!
 //! - `empty`: an HVC, and the return.
 //! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past
-//!   the instruction (DDI 0487K.a, D1.3.1.4). These steps take two registers, which have to be kept.
+//!   the instruction (DDI 0487K.a, D1.3.1.4). These steps take two registers, whose values have to be preserved.
 //! - `receive`: an SGI is acknowledged, its priority is dropped, and it is deactivated (IHI 0069H,
 //!   4.6.2: EOImode is 1) and listed. The vector does not look for a free list register.
 //! - `wait`: a trapped WFI. The syndrome is read, ELR_EL2 moved past the instruction, WFI executed; then `receive`.
@@ -18,8 +18,8 @@
 //!   and is then marked as turned on. The doorbell follows, after a DSB (IHI 0069H, 12.1.6). The vector does not check
 //!   that the target is off and the entry in RAM, and [`install`] has counted the target.
 //!
-//! With a GICv2, `send`, `receive` and `wait` have other tables: the SGI is an abort, whose address has to be read, too,
-//! and each register of the GIC is an access to memory, whose address EL2 keeps at its stack pointer.
+//! With a GICv2, `send`, `receive` and `wait` have other tables: an SGI is an abort, whose address has to be read, too,
+//! and a register of the GIC is memory, whose address EL2 keeps at its stack pointer.
 //!
 //! An exception that these vectors do not serve ends their use: the CPU then uses the plain vectors again.
 
@@ -36,10 +36,10 @@ use crate::machine::vm::vm;
 
 static ALLOWED: AtomicBool = AtomicBool::new(false);
 
-/// Addresses that `start` needs of a target: of its entry and its power state, and of its doorbell with the value to
-/// store there.
+/// Values that `start` needs for a target: the addresses of its entry, its power state and its doorbell, and the
+/// value to store to the doorbell.
 type Target = [AtomicU64; 4];
-/// The targets whose affinity is only Aff0, by affinity.
+/// The targets, indexed by Aff0; the other fields of their affinity are 0.
 #[unsafe(no_mangle)]
 static EL2_FLOOR_TARGETS: [Target; 8] = [const { [const { AtomicU64::new(0) }; 4] }; 8];
 

@@ -2,9 +2,9 @@
 //! The program of the hostile neighbour: one unit makes each of its forbidden attempts once.
 //!
 //! The program gives each of the neighbour's own registers a value that is not the vCPU's, and checks that the register
-//! still has that value after some time, in which turns end and begin. Then the program tries to harm the vCPU: through
-//! interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating TLBs and caches, and by
-//! consuming and sending events. The program steps over every instruction that EL2 refuses.
+//! still has that value after some time, during which turns end and begin. Then the program tries to harm the vCPU:
+//! through interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating TLBs and caches,
+//! and by consuming and sending events. The program steps over every instruction that EL2 refuses.
 //!
 //! For its first units, the program's stage 1 is off, and the stage-1 registers have values with which it could not run.
 //! Then the program turns stage 1 on.
@@ -77,7 +77,7 @@ core::arch::global_asm!(
         \what   ctr_el0, 22
     .endm
 
-    // x0: where it counts. x2: its memory, whose page for counts it uses.
+    // x0: address of its counts, in a page that also holds the noted values, from x4 on.
     .global el2_program_hostile
 el2_program_hostile:
     add     x4, x0, #64
@@ -114,7 +114,7 @@ el2_program_hostile:
     mov     x10, #1 << 27
     msr     fpsr, x10
     registers give, 1
-    // A value that was read back could be the vCPU's all the time.
+    // A value that was read back could have been the vCPU's all along.
     mrs     x10, contextidr_el1
     add     x11, x9, #1
     bl      hostile_compare

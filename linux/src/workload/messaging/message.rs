@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::{Errno, read, write};
 
-/// Bytes of a message.
+/// Size of a message in bytes.
 const SIZE: usize = 100;
 const NUMBERS: usize = 3;
 const WORD: usize = size_of::<u32>();

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-/// The round number that means that there are no more rounds.
+/// The round number that stands for the end of all rounds.
 const OVER: u32 = u32::MAX;
-/// A bit in the number of finished receivers that means that a thread has failed.
+/// Set in the number of finished receivers if a thread has failed.
 const FAILED: u32 = 1 << 31;
 
 /// The current round.

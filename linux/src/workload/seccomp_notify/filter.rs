@@ -10,7 +10,7 @@ use crate::workload::system_call::system_call;
 
 /// Numbers of system calls on arm64 (Linux, include/uapi/asm-generic/unistd.h).
 const SECCOMP: u64 = 277;
-/// The system call getppid. Nothing else in this program calls it, and it ignores the token in its argument.
+/// The system call getppid. Nothing else in this program uses it, and getppid ignores the token in its argument.
 const CALL: u64 = 173;
 
 const SET_MODE_FILTER: u64 = 1;

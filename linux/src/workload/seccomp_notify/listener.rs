@@ -45,7 +45,7 @@ pub fn receive(listener: &OwnedFd) -> io::Result<Call> {
     loop {
         // The kernel accepts only a zeroed structure.
         let mut call = Call::default();
-        // SAFETY: the operation fills what the type describes.
+        // SAFETY: the operation fills the structure that the opcode's type describes.
         let received = unsafe { ioctl(listener, Updater::<RECEIVE, _>::new(&mut call)) };
         match received {
             Ok(()) => return Ok(call),
@@ -63,6 +63,6 @@ pub fn answer(listener: &OwnedFd, call: &Call, value: i64) -> io::Result<()> {
         error: 0,
         flags: 0,
     };
-    // SAFETY: the operation reads what the type describes.
+    // SAFETY: the operation reads the structure that the opcode's type describes.
     Ok(unsafe { ioctl(listener, Updater::<SEND, _>::new(&mut answer)) }?)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words that options take, from the tables with which the words are parsed.
+//! The words that options take, from the tables by which the words are parsed.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use running::gem5::parameters::Parameters;
 /// The word that stands for all words of a list.
 const ALL: &str = "all";
 
-/// The words that the files of boards define.
+/// The words that the board files define.
 struct Boards {
     names: Vec<String>,
     models: BTreeSet<String>,

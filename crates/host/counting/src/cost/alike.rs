@@ -67,9 +67,9 @@ fn commonest_pass(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
 }
 
 /// Returns `words` without the distances that they encode (encodings: DDI 0487K.a, C4.1). These are the distances in B
-/// and BL, and in ADR and ADRP. The linker chooses between ADR and ADRP by distance. The ignored distances also include
-/// the low part of an ADRP's distance. A later instruction adds this part: an ADD of an immediate, or a load or store,
-/// that uses the ADRP's register.
+/// and BL, and in ADR and ADRP. The linker chooses ADR or ADRP depending on the distance. The ignored distances also
+/// include the low part of an ADRP's distance. A later instruction adds this part: an ADD of an immediate, or a load or
+/// store, that uses the ADRP's register.
 fn without_distances(words: impl Iterator<Item = u32>) -> Vec<u32> {
     const IMMEDIATE: u32 = 0xfff << 10;
     let mut pages = 0_u32;
@@ -104,7 +104,7 @@ mod tests {
         // adr x8, 0x100; add x8, x8, #0x940; the same; bl 0x80
         let elsewhere = [0x1000_0808, 0x9125_0108, 0xd100_c3ff, 0x9400_0020];
         assert_eq!(without(words), without(elsewhere));
-        // The words replace a register, an immediate, and a branch with link by a branch without link.
+        // These words change a register, change an immediate, and turn a branch with link into one without link.
         for (place, word) in [(1, 0x9122_8129), (2, 0xd101_03ff), (3, 0x1400_0010)] {
             let mut other = words;
             other[place] = word;

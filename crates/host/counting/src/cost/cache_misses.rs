@@ -37,7 +37,7 @@ pub struct Missed {
     pub walked: usize,
 }
 
-/// Returns, for each path, the misses of the pass that missed most lines.
+/// Returns, for each path, the misses of the pass that missed the most lines.
 pub fn worst_passes(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed> {
     let most = |path: Path| {
         let (windows, _) = costs::clean_windows(windows, path, Mode::Inject);

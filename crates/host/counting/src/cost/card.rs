@@ -54,8 +54,8 @@ pub struct Card {
 pub struct Cycles {
     /// Instructions at EL2 in the median pass.
     pub insns: u64,
-    /// Cycles of the median pass, without the time in WFI. Cycles are counted up to the guest's first instruction after
-    /// EL2, from the guest's last instruction before EL2 (for an interrupt: from EL2's first instruction).
+    /// Cycles of the median pass, without the time in WFI. Cycles are counted from the guest's last instruction before
+    /// EL2 (for an interrupt: from EL2's first instruction) to the guest's first instruction after EL2.
     pub warm: u64,
     /// Like `warm`, but with empty caches and TLBs. `None` if this was not measured.
     pub cold: Option<u64>,
@@ -150,12 +150,12 @@ pub fn measure_models(args: &CostArgs, card: &mut Card) -> Result<()> {
     collected.ended
 }
 
-/// The results of boots on their way to a card.
+/// The results of boots, collected for a card.
 struct Collected<'c> {
     card: &'c mut Card,
     /// The finished boots of the current model, in the order of [`Boot::ALL`].
     ready: Vec<Recorded>,
-    /// The first error, after which no result is added: boots that had begun before still end.
+    /// The first error. After it, no result is added, although boots that have already begun run to their end.
     ended: Result<()>,
 }
 
@@ -178,7 +178,7 @@ impl<'c> Collected<'c> {
         }
     }
 
-    /// Adds a boot, and its model to the card once all boots of the model are there.
+    /// Adds the results of a boot. Adds the model to the card once all boots of the model have been added.
     fn add(&mut self, model: &str, recorded: Recorded) -> Result<()> {
         self.ready.push(recorded);
         match <[Recorded; 3]>::try_from(std::mem::take(&mut self.ready)) {

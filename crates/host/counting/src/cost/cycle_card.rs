@@ -172,8 +172,8 @@ pub fn describe_ipis(card: &Card) -> Vec<String> {
     models.filter_map(sentence).collect()
 }
 
-/// Returns the differences from `base`. If one of the two cards has no missed lines, it is older, and fewer caches were
-/// emptied for it. The cold passes are then not compared.
+/// Returns the differences from `base`. If only one of the cards lists missed lines, the other is older, and fewer
+/// caches were emptied for it. The cold passes are then not compared.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {

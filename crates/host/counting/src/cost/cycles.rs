@@ -30,7 +30,7 @@ pub fn el2_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// Returns the ticks that were waited at WFIs. For each WFI, this is the longest pause between two instructions near
+/// Returns the ticks spent waiting in WFIs. For each WFI, this is the longest pause between two instructions near
 /// it.
 fn halted_ticks(steps: &[Executed]) -> u64 {
     let waits =

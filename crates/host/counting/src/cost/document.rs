@@ -235,7 +235,7 @@ Instructions at EL2 with `inject`, and those of the path's floor, on both versio
 |---|---:|---:|---:|---:|
 ";
 
-/// Returns the page: the costs of the usual board, by baseline, `cards` with cycles, and the costs of a board with a
+/// Returns the page: the costs of the usual board by baseline, the `cards` with cycles, and the costs of a board with a
 /// GICv2.
 pub fn page(baselines: &[Costs], cards: &[Card], version2: Option<&Costs>) -> String {
     let mut page = HEAD.to_owned();

@@ -146,7 +146,7 @@ pub fn newest<B: Baseline>(board: &str) -> Result<PathBuf> {
     Ok(newest)
 }
 
-/// Stores `base` of `board` under `label`, and rewrites the page.
+/// Stores `base` as a baseline of `board` under the name `label`, and rewrites the page.
 pub fn save_baseline<B: Baseline>(mut base: B, board: &str, label: &str) -> Result<String> {
     if let Some(flaw) = base.flaw() {
         bail!("--save: {flaw}; nothing is kept");

@@ -77,14 +77,14 @@ const GENERAL: u32 = 0x1f;
 pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
     let (traps, sends) = send_times(&sender.steps)?;
     let mut steps = receiver.steps.iter();
-    // Each of the following steps is searched after the previous one.
+    // Each of the following steps is searched for after the previous one.
     let mut next =
         |wanted: &dyn Fn(&Executed) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
     let at_el1 = |step: &Executed| step.level == Level::El1;
     let at_el2 = |step: &Executed| step.level == Level::El2;
     let register = |word: u32| move |step: &Executed| at_el1(step) && step.word & !GENERAL == word;
     let returns = |step: &Executed| kind(step.word) == InstructionKind::Return;
-    // A waiting receiver has also been at EL2 before the write, so only later steps are considered.
+    // A waiting receiver was also at EL2 before the write, so only later steps are considered.
     let comes = next(&|step| at_el2(step) && step.tick > sends)?;
     let leaves = next(&|step| at_el2(step) && returns(step))?;
     // A waiting receiver unmasks interrupts first, so its next step at EL1 may not be the vector.
@@ -129,7 +129,7 @@ mod tests {
     const VECTOR: u64 = 0x4020_0280;
 
     /// Returns a window of steps. Each step has a level, an instruction and a time. The step at tick `vector` is at
-    /// address `VECTOR`. All other steps are at the address after the previous step.
+    /// address `VECTOR`. Every other step is at the address that follows the previous step's address.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {

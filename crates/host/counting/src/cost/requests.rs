@@ -5,8 +5,8 @@
 //!
 //! A request has the form `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
 //! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0). The addresses are physical and hexadecimal.
-//! `boards/gem5/machine.py` connects to each core's crossbar first the instruction cache, then the data cache, and then
-//! the table walkers.
+//! `boards/gem5/machine.py` connects each core's instruction cache, data cache and table walkers, in this order, to the
+//! core's crossbar.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;

@@ -86,7 +86,7 @@ pub struct Recorded {
 }
 
 impl Simulator<'_> {
-    /// Makes a boot, and returns what it executed.
+    /// Boots once, and returns the record of the boot.
     pub fn record(&self, boot: Boot) -> Result<Recorded> {
         let job = self.job(boot)?.within(self.limits);
         let cold = boot == Boot::Cold;

@@ -24,7 +24,7 @@ pub enum Cause {
     Other,
 }
 
-/// Offsets of the vectors for synchronous exceptions and for interrupts from a lower level in the vector table (DDI
+/// Offsets, in the vector table, of the vectors for synchronous exceptions and interrupts from a lower level (DDI
 /// 0487K.a, D1.3.1.5).
 const SYNCHRONOUS: u64 = 0x400;
 const INTERRUPT: u64 = 0x480;

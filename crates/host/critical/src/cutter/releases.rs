@@ -9,8 +9,8 @@ use crate::{Counts, Tpidr};
 /// ICC_SGI1R_EL1.IRM: the SGI is sent to all CPUs except the sender (IHI 0069H, 12.2.20).
 pub(super) const ALL_OTHERS: u64 = 1 << 40;
 
-/// Returns the value of ICC_SGI1R_EL1 that sends the SGI which a store of `value` to GICD_SGIR sends (IHI 0048B, 4.3.15).
-/// CPU interface n is taken for that of the CPU with affinity n. Returns `None` if the sender is the only target.
+/// Returns the value of ICC_SGI1R_EL1 that sends the same SGI as a store of `value` to GICD_SGIR (IHI 0048B, 4.3.15).
+/// CPU interface n is assumed to belong to the CPU with affinity n. Returns `None` if the sender is the only target.
 #[must_use]
 pub const fn sgi_of_version2(value: u64) -> Option<u64> {
     match value >> 24 & 3 {
@@ -42,9 +42,9 @@ impl Cutter {
         self.sends.push((release, value));
     }
 
-    /// Records that this CPU takes an interrupt. The interrupt ended the CPU's wait. A store that the handler finds
-    /// before it [acknowledges](Self::record_acknowledge) the interrupt did not: a hypervisor's handler takes locks
-    /// there.
+    /// Records that this CPU takes an interrupt. The interrupt ended the CPU's wait, rather than a store that the
+    /// handler finds before it [acknowledges](Self::record_acknowledge) the interrupt: a hypervisor's handler takes
+    /// locks at that point.
     pub fn record_interrupt(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.advance_to(tpidr, now);
         if let Some(release) = self.last_interrupt_to(cpu) {
@@ -87,8 +87,8 @@ impl Cutter {
 
     /// Records that `cpu` has found `release`. The clock of `cpu` continues from the release's clock under two
     /// conditions: `cpu` was waiting when the release happened, and this is the first release that it finds after the
-    /// wait. A release that it finds later is not a cause: it may be a word that another CPU changed before its own
-    /// wait.
+    /// wait. A release that it finds later is not a cause: it may be a word that another CPU changed before that CPU's
+    /// own wait.
     fn link_release(&mut self, cpu: usize, release: &Release, via: Via) {
         self.join_samples(cpu, release);
         let this = &mut self.cpus[cpu];

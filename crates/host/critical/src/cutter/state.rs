@@ -17,10 +17,10 @@ pub struct Release {
     pub at: u64,
 }
 
-/// A sample that has begun, and has not ended.
+/// A sample that has begun but not ended.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// Number of samples that had begun until then, including this one.
+    /// Number of samples that had begun by then, including this one.
     pub number: u64,
     pub work: Counts,
     /// The indices of the CPUs that take part in the sample.
@@ -75,7 +75,7 @@ pub struct CpuState {
     pub unmet: bool,
     /// Whether the CPU has looked for actions of other CPUs since it continued.
     pub looked: bool,
-    /// Whether the CPU has found the release that it waited for since it continued.
+    /// Whether the CPU, since it continued, has found the release that it waited for.
     pub linked: bool,
     /// The latest clock that this CPU has taken over from another CPU since its own last [`Release`].
     pub heard: Clock,
@@ -104,7 +104,7 @@ impl CpuState {
     }
 }
 
-/// A sample that has ended, and has not been counted.
+/// A sample that has ended but has not been counted.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub sample: Sample,

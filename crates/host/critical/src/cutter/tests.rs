@@ -135,8 +135,8 @@ fn the_path_leaves_out_what_senders_do_afterwards() {
     let sample = machine.sample();
     assert_eq!((sample.value, sample.work.total()), (87, 87));
     assert_eq!(sample.path.total(), 66);
-    // The sender keeps its statistics after sending, so they are off the path. The flags and the clock read are on the
-    // path.
+    // The sender updates its statistics after sending, so this work is off the path. The flags and the clock read are
+    // on the path.
     assert_eq!(sample.work.classes, [3, 2, 2, 0]);
     assert_eq!(sample.path.classes, [0, 2, 2, 0]);
 }
@@ -203,7 +203,7 @@ fn a_look_ends_the_wait() {
 fn only_the_first_thing_that_is_found_is_the_cause() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +3 N store W");
-    // Before the sender waits, it announces in a word of its own that it will look there.
+    // Before the sender waits, it announces, by a store to W4, that it will look for an answer there.
     machine.steps("+19 N store W4; +3 N pause; +1 F run; +4 F load W");
     // The answer is stored to this word, from which F loads first.
     machine.steps("+9 F load W4; +2 F store W4; +24 F pause; +5 N load W4; +10 N end");

@@ -14,9 +14,9 @@ impl Cutter {
         self.halts += u64::from(halts);
     }
 
-    /// Records that this CPU executes an instruction. If it executes its first instruction in a sample, and this
-    /// instruction is not `after_pause`, the CPU was not in a wait but in the middle of its code when the sample began.
-    /// The path of the sample is then unknown.
+    /// Records that this CPU executes an instruction. If this is its first instruction in a sample, and is not
+    /// `after_pause`, the CPU was not in a wait but in the middle of its code when the sample began. The path of the
+    /// sample is then unknown.
     pub fn record_run(&mut self, tpidr: Tpidr, now: Counts, after_pause: bool) {
         let cpu = self.advance_to(tpidr, now);
         if std::mem::take(&mut self.cpus[cpu].unmet) && !after_pause {
@@ -50,7 +50,7 @@ impl Cutter {
         open.for_each(|open| open.unclear = true);
     }
 
-    /// Returns the index of a CPU. Adds the CPU's state if no step of it has been reported.
+    /// Returns the index of a CPU. Adds the CPU's state if none of its steps has been reported yet.
     pub(super) fn index_of(&mut self, tpidr: Tpidr) -> usize {
         let known = self.cpus.iter().position(|cpu| cpu.tpidr == tpidr);
         known.unwrap_or_else(|| {
@@ -134,8 +134,8 @@ impl Cutter {
         }
     }
 
-    /// Returns for each open sample, in order, its number, and how many instructions all CPUs together had executed
-    /// when it began.
+    /// Returns, for each open sample in order, its number and how many instructions all CPUs together had executed when
+    /// it began.
     pub(super) fn begun_and_open(&self) -> Vec<(u64, u64)> {
         let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
         let mut open: Vec<_> = open.map(|open| (open.number, open.work.total())).collect();

@@ -6,7 +6,7 @@ use crate::cutter::releases::sgi_is_for;
 use crate::halt::{first_halt, resume_index};
 use crate::{Reasons, Via};
 
-/// Largest number of cycles between two instructions near a WFI that do not count as a halt.
+/// Largest number of cycles between two instructions near a WFI that does not count as a halt.
 const REST: u64 = 64;
 /// Largest number of instructions in a loop that waits for a store. Also the largest number of instructions from a load
 /// to the halt that waits for a store to the loaded word.
@@ -128,7 +128,7 @@ impl Timeline<'_> {
 
     /// Returns the time of the first interrupt that another core sent to `core` after `since` and before `now`, with
     /// that core and the index of its instruction. A write of ICC_SGI1R_EL1 that trapped has sent nothing: the level
-    /// that handles the trap sends.
+    /// that handles the trap sends the SGI.
     fn first_send(&self, core: usize, since: u64, now: u64) -> Option<(u64, usize, usize)> {
         let others = self.cores.iter().enumerate().filter(|(n, _)| *n != core);
         let sends = others.filter_map(|(n, other)| {

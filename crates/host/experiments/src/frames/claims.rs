@@ -54,7 +54,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
         Some(_) if !counted => claim,
         _ => claim.difference_in("points"),
     };
-    // A size test has a band, so only a sign test needs the published figures, which give its smallest effect.
+    // A size test has a band, so only a sign test needs the published figures, which determine its smallest effect.
     let claim = match test {
         Test::Sign { .. } => claim.published(after, before),
         _ => claim,
@@ -73,7 +73,7 @@ mod tests {
     use crate::outcome::ByBoot;
     use crate::verdict::Verdict;
 
-    /// Returns the source's figures in the place of ours, from three boots whose figures vary by `spread` per cent.
+    /// Returns the source's figures in place of ours, from three boots whose figures vary by `spread` per cent.
     fn published(spread: f64) -> Ours {
         let boots = [-spread, 0.0, spread].map(|far| {
             let at = |row: usize| {

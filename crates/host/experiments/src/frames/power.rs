@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A model of power: the time that the CPUs spend in each state, multiplied by the power of the state.
 //!
-//! The model is that of `cargo xtask governors` (`docs/governors.md`, "Energy"). A CPU takes the power of its state
+//! The model is that of `cargo xtask governors` (`docs/governors.md`, "Energy"). A CPU draws the power of its state
 //! until it leaves the state. Each stay in a state also costs a fixed amount of energy, so that a stay saves energy
 //! only if it lasts at least the target residency.
 

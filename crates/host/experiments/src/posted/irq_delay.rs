@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-irq-delay`: the gain of the patch on simulated cores, over the time that an interrupt takes to a core.
+//! `posted-irq-delay`: the gain of the patch on simulated cores, over the time that an interrupt takes to reach a core.
 //!
-//! gem5 brings an interrupt to a core in no time. A server's interconnect does not, and how long it takes is not
-//! published. So this experiment adds a delay (`boards/gem5/gem5.patch`), and shows at which one the gain would be
-//! the published one.
+//! gem5 delivers an interrupt to a core in no time. A server's interconnect takes some time, but how long is not
+//! published. So this experiment adds a delay (`boards/gem5/gem5.patch`), and shows which delay would produce the
+//! published gain.
 
 use anyhow::Result;
 use plan::Under;
@@ -130,7 +130,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Claims that the gain grows with the delay: an operation with the patch takes a smaller share of one without it.
+/// Claims that the gain grows with the delay: an operation with the patch takes a smaller share of the time without it.
 fn grows(runs: &Runs, name: &str) -> Result<Claim> {
     let workload = format!("linux-{name}");
     let share = |labels| {

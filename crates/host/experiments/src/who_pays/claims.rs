@@ -16,7 +16,7 @@ const HALF: f64 = 5.0;
 const LONGEST: &str = "5000";
 /// A gap that is longer than every limit, in us.
 const LONG: &str = "1000";
-/// Largest accepted difference between a poll's price and its limit, in us, besides a tenth of the limit. This
+/// Largest accepted difference between a poll's price and its limit, in us, in addition to a tenth of the limit. This
 /// difference is the time of two more world switches.
 const SWITCHED: f64 = 2.0;
 /// Largest accepted difference between the shares with an adaptive poll and without a poll, in points.

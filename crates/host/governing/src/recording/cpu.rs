@@ -144,8 +144,8 @@ impl RecordedCpu {
         self.busy_ns = 0;
     }
 
-    /// Handles the entry to a state. Returns the time at which the CPU began to idle, which is before this entry if the
-    /// CPU only continues to idle.
+    /// Handles the entry into a state. Returns the time at which the CPU began to idle, which is before this entry if
+    /// the CPU only continues to idle.
     fn begin_stay(&mut self, before: Now, time_ns: u64) -> Result<u64, String> {
         let Now::Left(stay, at_ns) = before else {
             return Ok(time_ns);

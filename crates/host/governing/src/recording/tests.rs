@@ -188,7 +188,7 @@ fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     told(&read(&text, Some(0)).unwrap())
 }
 
-/// Events before and after the exit, and the wake-up that they show, as ftrace, perf and trace-cmd print them.
+/// Events before and after the exit, as ftrace, perf and trace-cmd print them, and the wake-up that the events show.
 #[test]
 fn each_event_tells_what_it_can_wherever_it_stands() {
     use Wake::{Interrupt, Request, Timer};
@@ -407,8 +407,8 @@ fn a_loss_takes_what_is_around_it_on_its_cpu() {
     assert_eq!(with_loss("PERF_RECORD_LOST lost 13", 4), [3, 3]);
 }
 
-/// perf prints the number of lost events when it ends. The text shows where they were lost only if it also has perf's
-/// records of the losses.
+/// perf prints the number of lost events when it ends. Only perf's records of the losses, if the text has them, show
+/// where the events were lost.
 #[test]
 fn a_loss_that_is_marked_may_be_summed_up() {
     let text = format!(
@@ -431,7 +431,7 @@ fn a_flaw_is_of_its_cpu() {
     );
 }
 
-/// The text may be anywhere in a page or in JSON, also in strings.
+/// The text may be anywhere in a page or in JSON, even inside strings.
 #[test]
 fn text_is_found_in_pages_and_json() {
     let page = format!(

@@ -55,7 +55,7 @@ pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
 }
 
 /// Adds the files of `--rootfs`. If `given` is a cpio archive, adds nothing, and returns the archive unchanged, to be
-/// put before our own. `merged` tells that packages have already made links of the folders in [`MERGED`].
+/// put before our own. `merged` tells whether packages have already made the folders in [`MERGED`] links.
 pub fn add_rootfs(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
     let files = match merged {
         true => Files::Merged,

@@ -19,7 +19,7 @@ use super::MOST;
 const ALIGN: usize = 64 << 10;
 /// Bytes for the program's stack, which no segment of the file contains: flat.lds reserves 128 KiB at most.
 const STACK: usize = 1 << 20;
-/// Most bytes of a device tree (Linux, Documentation/arch/arm64/booting.rst, "Setup the device tree").
+/// Largest size of a device tree in bytes (Linux, Documentation/arch/arm64/booting.rst, "Setup the device tree").
 const TREE: usize = 2 << 20;
 /// The Image's flags: little-endian, loaded anywhere (booting.rst, "Call the kernel image").
 const FLAGS: u64 = 1 << 3;
@@ -27,7 +27,7 @@ const FLAGS: u64 = 1 << 3;
 const BRANCH: u32 = 0x1400_0010;
 /// The instruction of [`LOADER`] that has the offset of the tree's copy, in units of [`ALIGN`], in its bits 20:5.
 const COPY_OFFSET: usize = 1;
-/// Copies the device tree and enters the program. The MMU is off, so accesses have to be aligned, and a tree is (booting.rst).
+/// Copies the device tree and enters the program. The MMU is off, so accesses must be aligned; trees are (booting.rst).
 const LOADER: [u32; 14] = [
     0x10ff_fe09, // adr  x9, header
     0xd2a0_000a, // movz x10, #units, lsl #16
@@ -45,8 +45,8 @@ const LOADER: [u32; 14] = [
     0xd61f_0120, // br   x9
 ];
 
-/// Returns the Image of the program in `file`, or `file` itself if it has no such program. The error text continues a
-/// sentence that begins with the file's name.
+/// Returns the Image of the program in `file`, or `file` itself if it contains no such program. The error text
+/// continues a sentence that begins with the file's name.
 pub fn find_image(file: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(program) = load(&file) else {
         return Ok(file);

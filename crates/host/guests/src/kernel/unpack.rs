@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Extracts a kernel's Image from files in gzip and zstd, such as the `Image.gz` and `Image.zst` that `make` writes,
-//! and from zboot files. A zboot file is a UEFI application that unpacks itself. A zboot file's header has the offset
-//! of the compressed Image (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU, hw/core/loader.c,
+//! Extracts a kernel's Image from gzip and zstd files, such as the `Image.gz` and `Image.zst` that `make` writes, and
+//! from zboot files. A zboot file is a UEFI application that unpacks itself. A zboot file's header has the offset of
+//! the compressed Image (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU, hw/core/loader.c,
 //! `unpack_efi_zboot_image`, reads the same fields).
 
 use std::io::Read;

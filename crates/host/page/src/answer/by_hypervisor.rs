@@ -15,11 +15,11 @@ use crate::summary;
 /// Rows of the table: the name of each row, and its texts by column title.
 type Rows = Vec<(String, Vec<(String, String)>)>;
 
-/// Least number of hypervisors that become columns of this table. With fewer, the run's first screen already has rows
-/// and columns for them.
+/// Smallest number of hypervisors for which the page has this table. With fewer, the run's first screen already has
+/// rows and columns for them.
 const MANY: usize = 4;
 
-/// Returns the sentence about pingpong and the table of its medians, or `None` if it ran under fewer hypervisors.
+/// Returns the sentence about pingpong and the table of its medians, or `None` if pingpong ran under fewer hypervisors.
 pub fn document(results: &Results, scale: Scale) -> Option<Document> {
     let cells = results.cells.iter();
     let cells = cells.filter(|cell| cell.what.workload == Workload::Pingpong);

@@ -9,9 +9,9 @@ use crate::curves::{self, Line};
 use crate::frame::{self, Entry, Item, Section, new_figure};
 use crate::svg::format_number;
 
-/// Most lines that one chart can show clearly.
+/// Maximum number of lines that one chart can show clearly.
 const MOST: usize = 10;
-/// Least spread of samples with a chart, as a share of the largest sample. A smaller spread would make a vertical line.
+/// Minimum spread of samples for a chart, as a share of the largest sample. A smaller one would make a vertical line.
 const ALIKE: f64 = 0.01;
 
 /// Returns the section with a chart for each workload and path.
@@ -75,7 +75,7 @@ impl Curve<'_> {
     }
 }
 
-/// Describes the cells whose samples are nearly equal, so that their distribution has no chart.
+/// Describes the cells whose samples are nearly equal, and whose distribution therefore has no chart.
 fn equal_samples_note(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
     let least = alike.iter().map(Curve::least_value).reduce(f64::min)?;
     let most = alike.iter().map(Curve::largest_value).fold(0.0, f64::max);

@@ -18,7 +18,7 @@ const TOP: f64 = 26.0;
 /// Maximum number of labels on an axis.
 const LABELS: usize = 16;
 
-/// Returns the section with a map for each kind of cells that has several pairs.
+/// Returns the section with a map for each kind of cell that has several pairs.
 pub fn map_section(panels: &[Panel<'_>]) -> Section {
     let drawn = panels.iter().flat_map(|panel| {
         let groups = pairs::group_by_kind(panel.cells.iter().copied());

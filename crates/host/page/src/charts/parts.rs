@@ -41,8 +41,8 @@ const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
 
 type Parts = Vec<(&'static str, String, f64)>;
 
-/// The largest acceptable ratio of samples with time stamps to samples without. Beyond this ratio, the parts mainly
-/// show the cost of the stamps.
+/// The largest acceptable ratio of the median of samples with time stamps to the median without. Beyond this ratio, the
+/// parts mainly show the cost of the stamps.
 const DISTORTED: f64 = 2.0;
 
 /// Returns a chart with the stages of each cell that has them. The stages are from the cell's samples with time
@@ -219,7 +219,7 @@ fn stamped_samples(cell: &Cell) -> u64 {
     samples.copied().unwrap_or(0)
 }
 
-/// Describes how many times longer samples with stamps are than samples without, as a range over the cells.
+/// Describes how many times as long samples with stamps are as samples without, as a range over the cells.
 fn distortion_text(cells: &[&Cell]) -> String {
     let times = cells.iter().filter_map(|cell| cell.distortion());
     let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), times| {
@@ -250,7 +250,7 @@ pub fn cells_with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r
     cells.into_iter().filter(|cell| has(cell)).collect()
 }
 
-/// Returns the names of the counters that are not zero in all cells, in the usual order.
+/// Returns the names of the counters that are above zero in at least one cell, in the usual order.
 fn counter_names(cells: &[&Cell], order: &[&str], of: impl Fn(&Cell) -> &Counts) -> Vec<String> {
     order_names(order, cells.iter().map(|cell| of(cell)))
 }

@@ -56,8 +56,8 @@ struct Sweep<'p, 'r> {
     chosen: String,
     /// Values of the dimension.
     values: Vec<u64>,
-    /// The dimension that has a line for each value, besides the swept dimension, and its values;
-    /// `None` if there is only one line.
+    /// The dimension, besides the swept one, that has a line for each of its values, and these values; `None` if there
+    /// is no such dimension.
     apart: Option<(&'static Info, Vec<u64>)>,
     /// Whether all cells wait in the same way.
     alike: bool,
@@ -219,7 +219,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
     }
 }
 
-/// Returns the highest ratio of the largest to the least value within a line.
+/// Returns the highest ratio of the largest to the smallest value within a line.
 fn highest_ratio(lines: &[Line]) -> f64 {
     let ratios = lines.iter().map(|line| {
         let [low, high] = value_range(line.points.iter().map(|point| point.1));

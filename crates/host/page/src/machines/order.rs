@@ -19,7 +19,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Compares the orders of cells whose medians are `a` and `b`. `None` if there are fewer than two cells.
+    /// Compares two machines' orders of cells by their medians, `a` and `b`. `None` if there are fewer than two cells.
     pub fn compare(a: Vec<u64>, b: Vec<u64>) -> Option<Self> {
         let cells = 0..a.len().min(b.len());
         let swapped = |&(i, j): &(usize, usize)| {

@@ -129,7 +129,7 @@ impl Addition<'_> {
     }
 }
 
-/// Returns a text for each way of waking: the least and the largest addition, and how the cells wait that have them.
+/// Returns a text for each way of waking: the smallest and the largest addition, and how the cells with these wait.
 fn addition_ranges(additions: &[Addition<'_>]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions
@@ -170,7 +170,7 @@ fn knee_sentence(rows: &Rows<'_>) -> Option<String> {
     Some(format!("Knee of the curve over --{}: {at}.", info.key))
 }
 
-/// Least ratio of two medians that a sentence mentions.
+/// Smallest ratio of two medians that a sentence mentions.
 const FAR: f64 = 1.05;
 
 /// Makes the first letter lower-case, for a sentence after a colon.
@@ -368,8 +368,8 @@ fn cells_at_edge<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
     [before, least].map(|place| place.map(|place| cells[place]))
 }
 
-/// Returns the cells that a sentence may name: the cells with the least and the largest median, and the cells next to
-/// the limit at which polls begin to catch the wake-up.
+/// Returns the cells that a sentence may name: the cells with the smallest and the largest median, and the cells next
+/// to the limit at which polls begin to catch the wake-up.
 pub fn nameable_cells<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     let cells = rows.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let medians = cells.filter_map(|cell| Some((nonzero_median(cell)?, *cell)));
@@ -384,7 +384,7 @@ pub fn nameable_cells<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     extremes.chain(edges.flatten()).collect()
 }
 
-/// Describes the cost of trapping WFI, and how much of it is before the woken task runs.
+/// Describes the cost of trapping WFI, and how much of that cost arises before the woken task runs.
 fn trapping_sentence(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     let trapped = find_cell(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi)?;
     let plain = find_cell(rows, Wait::Wfi, Trap::None, Wake::Ipi)?;
@@ -463,7 +463,7 @@ fn early_timer_sentence(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<St
     ))
 }
 
-/// Names the cells with the least and the largest median.
+/// Names the cells with the smallest and the largest median.
 fn extremes_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);

@@ -49,12 +49,12 @@ impl Across {
     }
 }
 
-/// The dimension of the limit of the guest's poll.
+/// Key of the dimension that limits the guest's poll.
 pub const LIMIT: &str = "poll-limit-us";
-/// The dimension of the limit of the hypervisor's poll.
+/// Key of the dimension that limits the hypervisor's poll.
 pub const HOST_POLL: &str = "host-poll-us";
 
-/// The dimension of the set of receivers.
+/// Key of the dimension that selects the receivers.
 pub const SHAPE: &str = "shape";
 
 /// Dimensions that a row or a column describes in its own words.

@@ -12,7 +12,7 @@ pub const ANY: &str = "any";
 pub const ANY_TRAP: &str = ", any trap";
 
 /// Merges rows that cost the same and differ only in the trap, or only in one swept value. A row of any value, or of
-/// any trap, applies to all values or traps of the table, even if another row has absorbed some of their rows.
+/// any trap, applies to all values or traps of the table, even if another row has absorbed some of these rows.
 pub fn merge_equal_rows(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let swept = rows.first().map_or(0, |row| row.swept.len());
     let traps = Counted::count_values(&rows, |row| row.what.clone(), |row| row.trap.clone());

@@ -72,8 +72,8 @@ pub enum Naming {
 /// Returns the table of medians, with a heading before it and an explanation after it.
 pub fn medians_of_runs(results: &Results, scale: Scale, naming: Naming) -> Document {
     let runs = split_repetitions(results);
-    // The comparison of the runs with themselves determines the smallest difference from another such set of runs that
-    // would be detected.
+    // Comparing the runs with themselves shows how small a difference could be detected between this set of runs and
+    // another such set.
     let found = Comparison::new(&runs, &runs, LEVEL);
     let has_path = |pair: &Pair<'_>| pair.figure(Quantity::Path).is_some();
     let cells = found.pairs.iter().map(|pair| pair.cell);
@@ -124,7 +124,7 @@ fn median_columns(
         Naming::Words => vec![joined_words(cells().collect())],
     };
     columns.extend(Units::of_cells(cells(), results, scale).unit_column());
-    // The heading has the number of runs that contain most cells.
+    // Most cells are in as many runs as the heading says.
     let first = measured.first().map(|(_, total)| total.a.run_count());
     let differ = measured
         .iter()

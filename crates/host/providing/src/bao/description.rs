@@ -6,7 +6,7 @@
 pub struct Platform {
     /// Address of RAM.
     ram: u64,
-    /// Address at which the guest's image is in the machine's RAM. Bao itself is loaded elsewhere.
+    /// Address of the guest's image in the machine's RAM. Bao itself is loaded elsewhere.
     pub image: u64,
     distributor: u64,
     redistributors: u64,

@@ -103,7 +103,7 @@ fn its_configuration_has_all_cpus() {
 fn the_guest_is_the_same_on_another_machine() {
     let machine = of(GEM5);
     let (guest, platform) = (machine.guest(), machine.platform());
-    // The machines' addresses differ, and the guest's do not.
+    // The machines' addresses differ, but the guest's do not.
     for part in [
         ".base_addr = 0x40000000, .load_addr = 0x82000000,",
         ".pa = 0x1c090000, .va = 0x9000000,",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checkpoints of a booted Linux in `target/gem5/`, so that the same boot is made only once.
+//! Checkpoints of a booted Linux in `target/gem5/`, so that each boot is made only once.
 //!
 //! The name of a checkpoint's folder contains a hash of everything on which the boot depends. The machine's script
 //! makes a missing checkpoint (`boards/gem5/machine.py`), and holds the lock next to the folder while it does so.
@@ -26,8 +26,8 @@ const PART: &str = "part";
 const OF_THE_REST: [&str; 4] = ["--outdir", "--cpu-model", "--irq-ns", "--wake-ns"];
 
 /// Returns the folder for the checkpoint of the boot that `command` makes. The folder's name depends on the contents of
-/// `program` and of the `images` that the command names, so it is the same on all computers. Removes the least recently used checkpoints. `place` is the folder for the
-/// emulator's own files.
+/// `program` and of the `images` that the command names, so it is the same on every computer. Removes the least
+/// recently used checkpoints. `place` is the folder for the emulator's own files.
 pub fn folder<'a>(
     program: &Path,
     command: &Command,
@@ -59,7 +59,7 @@ pub fn folder<'a>(
     Ok(folder)
 }
 
-/// Hashes a file by pieces, since a simulator with its symbols has more than a gigabyte.
+/// Hashes a file piece by piece, since a simulator with its symbols has more than a gigabyte.
 fn hash_contents(path: &Path, hasher: &mut XxHash64) -> io::Result<()> {
     let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
     loop {

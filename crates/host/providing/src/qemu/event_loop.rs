@@ -31,7 +31,7 @@ mod filter {
 }
 
 /// Denies io_uring to all programs that this thread and its future threads start from now on. Does nothing on a kernel
-/// without seccomp filters. The defect is also rare there, and a run that hangs reports it.
+/// without seccomp filters. The defect is rare even there, and a run that hangs reports it.
 pub fn without_io_uring() {
     #[cfg(all(
         target_os = "linux",

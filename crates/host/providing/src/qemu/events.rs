@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a machine of QEMU ended, as QEMU itself reports it.
+//! How a QEMU machine ended, as QEMU itself reports it.
 //!
 //! Just before QEMU ends, it sends the event SHUTDOWN with its reason to each QMP monitor that has finished its
 //! negotiation. A monitor for commands could miss the event: it serves one client at a time, and each client drops the
@@ -69,7 +69,7 @@ impl Events {
         Ok(Self { socket, reader })
     }
 
-    /// Returns how the machine ended. Call this after the emulator has ended. Returns `None` without a report: the
+    /// Returns how the machine ended. Call this after the emulator has ended. Returns `None` if there is no report: the
     /// emulator was killed, could not start, or is not QEMU.
     pub fn read_shutdown(self) -> Option<Shutdown> {
         // A reader that still waits for an emulator gets this connection, which sends nothing. If an emulator

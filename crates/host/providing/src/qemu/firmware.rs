@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The UEFI firmware of boards that have one.
+//! The UEFI firmware of the boards that have it.
 //!
 //! QEMU itself does not include the firmware. A provided emulator comes with firmware, and distributions install
 //! firmware in folders of their own.

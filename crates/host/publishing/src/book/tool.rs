@@ -29,7 +29,7 @@ pub fn ensure_mdbook() -> Result<PathBuf> {
     }
     let folder = places::target().join("tools").join("mdbook");
     let program = folder.join("bin/mdbook");
-    // The files of requirements: the one with which mdBook was provided, and the current one.
+    // The requirements files: the one with which mdBook was provided, and the current one.
     let (done, wanted) = (
         folder.join("requirements.txt"),
         places::inside(REQUIREMENTS),

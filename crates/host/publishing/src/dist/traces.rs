@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds traces of the machine on which a file was made. These traces are paths of that machine.
+//! Finds traces of the machine on which a file was made. These traces are paths on that machine.
 //!
 //! Such a path differs from machine to machine, so the file would also differ. A compiler leaves paths of sources in
 //! panic messages and in debug information.

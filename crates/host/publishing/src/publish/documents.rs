@@ -45,7 +45,7 @@ const BLOCKS: [ResultsBlock; 3] = [
     ResultsBlock {
         path: "docs/hypervisors.md",
         run: "neighbour",
-        // Select cells that give the CPU away at once, or that poll without an IPI.
+        // Select cells whose wait gives up the CPU at once, or polls and needs no IPI.
         has: Some(|cell| {
             let title = cell.title();
             [

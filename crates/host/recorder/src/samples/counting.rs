@@ -11,10 +11,10 @@ use critical::{Block, Code, Counts, LoneAccesses};
 
 /// Numbers of instructions that all CPUs have executed, including the whole of the current block; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
-/// The block that runs, or null. This block may run on another CPU than the block before.
+/// The block that runs, or null. This block may run on a different CPU from the previous block.
 static CURRENT: AtomicPtr<CountedBlock> = AtomicPtr::new(null_mut());
 
-/// The accesses to devices that the emulator has executed alone.
+/// The device accesses that the emulator has executed as blocks of their own.
 static ALONE: Mutex<LoneAccesses> = Mutex::new(LoneAccesses::new());
 
 /// A block, with the counts that it adds to [`EXECUTED`].
@@ -64,7 +64,7 @@ impl CountedBlock {
         }
     }
 
-    /// Takes back the rest of the block if it was left after an access to a device, and `next` comes after it.
+    /// Subtracts the rest of the block if it was left after an access to a device; execution continues at `next`.
     fn uncount_if_left(&self, next: u64) {
         // Nearly all blocks are followed by code outside of them.
         if !self.block.has_inside(next) {
@@ -109,7 +109,7 @@ pub fn end_before_interrupt(pc: u64) {
     }
 }
 
-/// Takes back the counts of instructions that were not executed.
+/// Subtracts the counts of instructions that were not executed.
 fn uncount(rest: Counts) {
     for (all, many) in EXECUTED.iter().zip(rest.to_array()) {
         all.store(all.load(Relaxed) - many, Relaxed);

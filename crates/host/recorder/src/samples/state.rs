@@ -28,7 +28,7 @@ pub struct State {
     pub last: (Tpidr, Counts),
 }
 
-// SAFETY: the objects to which the pointers lead belong to the emulator, which allows its functions to be called from
+// SAFETY: the objects to which the pointers point belong to the emulator, which allows its functions to be called from
 // each of its threads.
 unsafe impl Send for State {}
 
@@ -74,8 +74,8 @@ impl State {
 
     /// Returns the TPIDR that identifies the current CPU, and reports the affinity of a new CPU. A hypervisor other
     /// than Rouse changes TPIDR_EL1, and the affinity that EL1 reads, when it switches vCPUs, but EL2's own registers
-    /// stay those of the CPU. The emulator's own number of the CPU does not help: in code that is translated for one
-    /// CPU at a time, it is the number of the CPU that ran it first.
+    /// stay those of the CPU. The emulator's own CPU number does not help: in code that is translated for one CPU at a
+    /// time, this number is that of the CPU that ran the code first.
     fn tpidr(&mut self) -> Option<Tpidr> {
         let registers = self.registers.as_ref()?;
         let identity = match self.code.identity {

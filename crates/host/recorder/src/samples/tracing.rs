@@ -8,7 +8,7 @@ use critical::{Code, Entry, Pieces, Recorded, Sample, Trace, Traces, pieces};
 
 use super::counting::CountedBlock;
 
-/// Maximum number of blocks to keep while samples are open. A CPU that spins for ever enters blocks without an end.
+/// Maximum number of blocks to keep while samples are open. A CPU that spins for ever never stops entering blocks.
 const MOST: usize = 1 << 23;
 
 /// Blocks that were entered since the first of the open samples began, and the samples that were counted so far.
@@ -21,7 +21,7 @@ pub struct Tracing {
     numbers: HashMap<usize, u32>,
     blocks: Vec<Code>,
     samples: HashMap<(u64, Pieces), (Sample, u64)>,
-    /// Samples whose blocks do not add up.
+    /// Number of samples whose blocks do not add up.
     lost: u64,
 }
 
@@ -86,7 +86,7 @@ impl Tracing {
     /// Forgets the blocks that were entered before all CPUs together had executed `oldest` instructions.
     pub fn forget(&mut self, oldest: u64) {
         let first = self.entered.partition_point(|(from, _)| *from <= oldest);
-        // Moving the remaining blocks is only worth its time if many blocks are removed.
+        // Moving the remaining blocks is only worth the time if many blocks are removed.
         if 2 * first > self.entered.len() {
             self.entered.drain(..first - 1);
         }

@@ -14,7 +14,7 @@ pub fn names_in_comparison(found: &Comparison<'_>) -> CellNames {
     CellNames::for_cells(pairs.chain(lost).chain(found.added.iter().copied()))
 }
 
-/// Returns the columns that distinguish cells, and always the workload.
+/// Returns the columns that distinguish cells, always including the workload.
 pub fn subject_columns(cells: Vec<&Cell>) -> Vec<Column> {
     let workloads = cells.iter().map(|cell| cell.table_key()).collect();
     let others = distinguishing_columns(cells)

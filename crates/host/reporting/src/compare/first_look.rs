@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first figures of a comparison, shown while the boots that the comparison's test needs still run.
+//! The first figures of a comparison, shown while the remaining boots that the test needs are still running.
 
 use results::Results;
 use results::compare::{Comparison, Quantity};
@@ -13,7 +13,7 @@ use super::text::format_percent;
 const LISTED: usize = 12;
 
 /// Returns an introduction, and a line for each cell in the first boots of A and B. Empty if they have no common cell.
-/// There is no verdict: one boot of each is not tested, and nobody should choose the number of boots by its figures.
+/// There is no verdict: one boot per side is too few, and nobody should choose the number of boots by these figures.
 pub fn first_look(a: &Results, b: &Results, boots: usize) -> Vec<String> {
     let side = |name: &str, results: &Results| {
         let run = Run {

@@ -12,7 +12,7 @@ use super::side::Side;
 /// Names of a kernel's properties, in the order of their texts in [`property_texts`].
 const NAMES: [&str; 4] = ["release", "HZ", "cpuidle driver", "governor"];
 
-/// Returns text that describes one side's kernels. Each text has all values that occur in the side's runs and cells.
+/// Returns texts that describe one side's kernels. Each text has all values that occur in the side's runs and cells.
 fn property_texts(side: &Side) -> [String; NAMES.len()] {
     let mut all: [BTreeSet<String>; NAMES.len()] = Default::default();
     let linux = |cell: &&Cell| cell.what.workload.is_linux() && !cell.idles_by.is_empty();

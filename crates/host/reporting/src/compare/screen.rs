@@ -13,7 +13,7 @@ use super::gate;
 use super::text::{cell_verdict, format_difference, format_figure, format_percent, verdict_text};
 use page::cell_names::CellNames;
 
-/// Number of a table's lines that fit a screen.
+/// Number of a table's lines that fit on a screen.
 const LINES: usize = 24;
 /// The largest number of differing cells for which exits and IPIs are shown, too.
 const FEW: usize = 6;
@@ -108,7 +108,7 @@ pub fn differs_nowhere(pair: &Pair<'_>) -> bool {
     pair.verdict() == Verdict::NoDifference && !path.is_some_and(Compared::has_changed)
 }
 
-/// Returns a cell's name, without the delivery if the cell wakes without an IPI, since then nothing is delivered.
+/// Returns a cell's name, leaving out the delivery if the cell wakes without an IPI: nothing is delivered then.
 pub fn without_delivery<'n>(cell: &Cell, name: &'n str) -> &'n str {
     let delivery = format!(" ({})", cell.what.deliver);
     match cell.what.wake {

@@ -145,7 +145,7 @@ pub fn check_units(a: &Side, b: &Side) -> Result<()> {
     Ok(())
 }
 
-/// Checks that compared cells count in the same unit.
+/// Checks that each cell has the same unit in all runs of both sides.
 pub fn check_cells(found: &Comparison<'_>) -> Result<()> {
     for pair in &found.pairs {
         let mut cells = pair.a.iter().chain(&pair.b);

@@ -15,14 +15,14 @@ use page::grid::Column;
 use page::scale::Scale;
 use page::table::{Units, distinguishing_columns};
 
-/// How many cells, or other things of one kind, are listed at most.
+/// Largest number of cells, or of other things of one kind, in a list.
 const LISTED: usize = 12;
 /// Largest number of characters in a note.
 const LONG: usize = 600;
 
 /// Returns the document: a sentence, the table, the other changes, and the cells that could not be compared. `see` is a
-/// difference in per cent, for which the document reports how many runs show it. With `whole`, the table has every cell
-/// and every column, else only the cells that differ, in 80 columns.
+/// difference in per cent; the document reports how many runs show it. With `whole`, the table has every cell and every
+/// column, else only the cells that differ, in 80 columns.
 pub fn document(
     found: &Comparison<'_>,
     differs: &[Differs],

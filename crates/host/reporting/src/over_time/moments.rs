@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runs of some folders, with the repetitions of a run joined.
+//! The runs in some folders, with the repetitions of a run joined.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Moment {
         }
     }
 
-    /// Returns the first run, which has the machine and the unit.
+    /// Returns the results of the first run, which give the machine and the unit.
     pub fn first_results(&self) -> &Results {
         &self.runs[0].results
     }

@@ -21,7 +21,7 @@ pub struct Charts {
 }
 
 impl Charts {
-    /// Creates the files for the charts of `runs`, but no file if any of them exists.
+    /// Creates the files for the charts of `runs`. Creates none if any of them already exists.
     pub fn claim_files(folder: &Path, runs: &[Run]) -> Result<Self> {
         let shown = places::shown(folder);
         if let Err(error) = fs::create_dir_all(folder) {

@@ -34,7 +34,7 @@ pub struct Input {
     /// Whether the input was read from records and not from a results.json.
     pub is_log: bool,
     pub results: Results,
-    /// The commands that made the input, if known.
+    /// The commands that produced the input, if known.
     pub commands: Option<String>,
 }
 

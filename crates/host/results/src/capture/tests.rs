@@ -56,7 +56,7 @@ fn cell(under: &str, id: u64, p50: u64) -> [String; 8] {
     ]
 }
 
-/// Returns the cells of `results` that a reader could take for measurements, by their keys.
+/// Returns, by key, the cells of `results` that a reader could take for measurements.
 fn numbers(results: &Results) -> BTreeMap<Vec<String>, Cell> {
     let cells = results.cells.iter().cloned();
     cells.map(|cell| (cell.key(), cell)).collect()
@@ -104,7 +104,7 @@ fn a_boot_without_its_beginning_is_not_the_one_before() {
     }
 }
 
-/// Damage by a bad serial line, which affects at most one byte in a hundred.
+/// Damage from a bad serial line, which affects at most one byte in a hundred.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     Flip(u8),

@@ -45,8 +45,8 @@ impl Figures {
         median(&self.of_runs).unwrap_or(0.0)
     }
 
-    /// Returns the median of the figures as a sample's value. If it was rounded, also returns the bounds of that run's
-    /// samples.
+    /// Returns the median of the figures as a sample's value. If this median was rounded, also returns the bounds of
+    /// the samples of the run that it comes from.
     pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
         let median = self.median();
         (median as u64, self.bounds(median))
@@ -110,7 +110,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Returns the quantity of the cells `a` and `b`, still without a verdict. `None` if a side lacks the quantity.
+    /// Returns `quantity` for the cells `a` and `b`, without a verdict yet. `None` if a side lacks the quantity.
     pub(super) fn compare_cells(
         quantity: Quantity,
         a: &[&Cell],
@@ -202,7 +202,7 @@ impl Compared {
         };
     }
 
-    /// Returns the smallest difference that would have been detected, in per cent of A, if no difference was detected.
+    /// If no difference was detected, returns the smallest one that would have been detected, in per cent of A.
     /// Each call repeats the simulation.
     pub fn least_detectable_percent(&self) -> Option<f64> {
         let level = self.saw_none_at?;

@@ -24,7 +24,7 @@ pub struct Pair<'r> {
     pub b: Vec<&'r Cell>,
     /// The figures that can be compared, with the most important one first.
     pub figures: Vec<Compared>,
-    /// The stage that changed most in the direction of the whole sample's change, and the change of the stage.
+    /// The stage that changed most in the same direction as the whole sample, and the change of this stage.
     pub stage: Option<(String, f64)>,
 }
 
@@ -43,8 +43,8 @@ impl Pair<'_> {
             .find(|figure| figure.quantity == quantity)
     }
 
-    /// Returns the properties that the machine does not model and on which the cell depends on only one side. If there
-    /// are any, the verdict compares different things.
+    /// Returns the properties that the machine does not model, and that the cell depends on in A or in B, but not in
+    /// both. If there are any, the verdict compares different things.
     pub fn one_sided_properties(&self) -> BTreeSet<&str> {
         fn missing_on<'r>(cells: &[&'r Cell]) -> BTreeSet<&'r str> {
             let all = cells.iter().flat_map(|cell| &cell.not_modelled);
@@ -73,7 +73,7 @@ pub struct Lost<'r> {
     pub has: usize,
     /// Number of B's runs.
     pub of: usize,
-    /// The reason of a run of B that skipped the cell, if one did.
+    /// The reason why a run of B skipped the cell, if one did.
     pub why: Option<&'r str>,
 }
 
@@ -255,8 +255,8 @@ fn join_words<'w>(all: impl Iterator<Item = &'w Words>) -> String {
     words.into_iter().collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns how often each cell of `cells` should occur in `runs`. This is the larger of two numbers: how many runs
-/// contain the most frequent cell, and how many times most cells occur, which is larger in a log of several boots.
+/// Returns how often each of `cells` should occur in `runs`. This is the larger of two numbers: the largest number of
+/// runs that contain one cell, and the usual number of a cell's occurrences, which is larger in a log of several boots.
 fn times_expected(runs: &[Run], cells: &Cells<'_>) -> usize {
     let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for run in runs {

@@ -8,22 +8,22 @@ use crate::{Bounds, Cell, Counts, Stats};
 /// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The median of the samples, which count the work of all CPUs if they are divided. The median of a run is the
-    /// median of its passes' medians.
+    /// The median of the samples, which count the work of all CPUs if they are divided into path and other work. For a
+    /// run, this is the median of the medians of its passes.
     Median,
-    /// The median of the path without bookkeeping, if samples are divided.
+    /// The median of the path without bookkeeping, if samples are divided into path and other work.
     Path,
     /// The 90th percentile of the samples.
     P90,
     /// The 99th percentile of the samples.
     P99,
-    /// The mean of the samples, to a hundredth, if values repeat exactly: it changes if any sample changes. For divided
-    /// samples, it covers only those whose path is known, because the emulator may switch CPUs at a different point in
-    /// one sample of thousands.
+    /// The mean of the samples, to a hundredth, if values repeat exactly: it changes if any sample changes. If samples
+    /// are divided, covers only those whose path is known, because in one sample out of thousands, the emulator may
+    /// switch CPUs at a different point.
     Mean,
     /// The largest of the samples that [`Self::Mean`] covers, if values repeat exactly.
     Max,
-    /// Exits to EL2 per sample, from all causes, to a hundredth.
+    /// Exits to EL2 per sample, for all causes, to a hundredth.
     Exits,
     /// Interrupts sent between CPUs per sample, to a hundredth.
     Ipis,
@@ -130,7 +130,7 @@ pub struct How {
     pub exact: bool,
 }
 
-/// Returns the statistics of the samples whose path is known, if samples are divided, or else of all samples.
+/// Returns the statistics of the samples whose path is known, or of all samples if [`How::apart`] is false.
 pub(super) fn clear_stats(cell: &Cell, how: How) -> Option<Stats> {
     match &cell.critical {
         Some(critical) if how.apart => Some(critical.parties),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds differences between runs other than differences of their code.
+//! Finds differences between runs other than differences in their code.
 
 use std::collections::BTreeSet;
 
@@ -55,8 +55,8 @@ impl Differs {
 /// A setting of a run: its aspect, its own name if the aspect has several settings, and its value as text.
 type Setting = (&'static str, String, String);
 
-/// Lists differences between the runs of A and B, or among the runs of one side. If a run lacks a setting, for example
-/// because it comes from a log, it does not differ in this setting.
+/// Lists differences between the runs of A and B, or among the runs of one side. A run that lacks a setting, for
+/// example because it comes from a log, counts as not differing in that setting.
 pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     let settings = |runs: &[Run]| -> Vec<Setting> {
         runs.iter().flat_map(|run| settings(&run.results)).collect()
@@ -96,14 +96,14 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// Name of the setting for the core's clock during passes, whose single reading is less accurate than the reading at
-/// boot.
+/// Name of the setting for the core's clock as read during passes. One such reading is less accurate than the reading
+/// at boot.
 const AT_PASSES: &str = "at passes, Hz";
 
-/// The largest relative difference between measurements of one clock by different boots.
+/// The largest relative difference between measurements of one clock in different boots.
 const BY_BOOT: f64 = 1.0 / 500.0;
 
-/// Whether `hertz` can be readings of one clock, because they agree within the relative difference `share`.
+/// Whether `hertz` can be readings of one clock: their relative difference is at most `share`.
 fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
     let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
@@ -235,8 +235,8 @@ pub enum Order {
     Unknown,
 }
 
-/// The order is [`Order::Mixed`] if A started first in at least this percentage of the pairs, and B in at least as
-/// many. A pair is one run of A and one run of B.
+/// The order is [`Order::Mixed`] if each side started first in at least this percentage of the pairs. A pair is one run
+/// of A and one run of B.
 const MIXED: usize = 25;
 
 /// Returns in which order A's and B's runs started.

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use super::Run;
 use crate::{Cell, Origin, Results};
 
-/// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, is replaced by a note in
-/// the first occurrence.
+/// Returns the runs of all inputs, each once. A run that occurs again, such as in a copy of its folder, becomes a note
+/// in the first occurrence.
 pub fn distinct_runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for input in inputs {
@@ -39,8 +39,8 @@ fn copy_note(known: &str, label: &str, results: &Results) -> String {
     format!("{label} {began}: it is the boot of {known}, which counts once")
 }
 
-/// Whether two runs are the same run that was given twice: they began at the same time, and have a cell in common. If a
-/// run has no time, they must have equal samples in all cells, of a kind that varies between boots.
+/// Whether two runs are one run that was given twice: they began at the same time, and have a cell in common. If either
+/// has no start time, all their cells must have equal samples, of a kind that varies between boots.
 #[must_use]
 pub fn is_one_boot(a: &Results, b: &Results) -> bool {
     fn measured_cells(results: &Results) -> impl Iterator<Item = &Cell> {

@@ -10,12 +10,12 @@ use crate::{Cell, Critical, INSNS, Results};
 
 impl Results {
     /// Adds the `samples` of the last boot to its cells, which begin at index `first` and are identified by their
-    /// number in the boot. Only cells under `under` were observed, without the cells of a guest that ran on its own. If
+    /// number in the boot. Only cells under `under` were observed, and no cells of a guest that ran on its own. If
     /// the samples differ from the guest's measurement, adds a problem. If there is no observer, adds a note.
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {
-            // Values can be divided by the executed instructions only if they count instructions.
+            // Values can be divided into kinds of instructions only if they count instructions.
             cell.under == under
                 && cell.unit == INSNS
                 && cell.stats.is_some()

@@ -58,7 +58,7 @@ impl CellRecords {
         format!("cell {} ({})", self.id, self.describe_cell())
     }
 
-    /// Returns the words that describe the cell best.
+    /// Returns the words that best describe the cell.
     pub fn describe_cell(&self) -> String {
         let mut cell = Cell::default();
         // Which words to show depends on the workload. An unknown workload is ignored.
@@ -183,7 +183,7 @@ impl CellRecords {
     }
 
     /// Describes a sum that is wrong, if any. The parts must add up to the samples, the times at EL2 by cause must add
-    /// up to the part at EL2, and the samples must be those with stamps.
+    /// up to the part at EL2, and the samples must be those with time stamps.
     pub fn disagreement(&self) -> Option<String> {
         let count = |name: &str| self.counts.get(name).copied();
         let whole = count("stamped.ticks")?;

@@ -11,7 +11,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// Lists violations of docs/results.schema.json in `results`.
+/// Lists the places where `results` violates docs/results.schema.json.
 pub fn violations(results: &Value) -> Vec<String> {
     let schema = serde_json::from_str(&results::schema::schema_text()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds on which bits of a value the next instruction that uses the value depends.
+//! Finds the bits of a value that matter to the next instruction that uses the value.
 
 /// All bits of a register.
 const ALL: u64 = u64::MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of a GICv2, which all are in memory (IHI 0048B, chapters 4 and 5).
+//! Registers of a GICv2, all of which are memory-mapped (IHI 0048B, chapters 4 and 5).
 
 use super::{Frame, Interrupt, Listed, Mapped, Step};
 
@@ -12,8 +12,8 @@ pub enum Block {
     Interface,
     /// The hypervisor's control of the virtual CPU interface, GICH.
     Control,
-    /// The virtual CPU interface, GICV. Stage 2 shows it to a guest in the place of GICC, and its registers have the
-    /// same offsets (5.5).
+    /// The virtual CPU interface, GICV. Stage 2 shows it to a guest in place of GICC, and its registers have the same
+    /// offsets as those of GICC (5.5).
     GuestInterface,
 }
 
@@ -48,8 +48,8 @@ impl Block {
         Some((block, address % bytes))
     }
 
-    /// Whether a write of 1 to a bit of the register at `offset` makes an interrupt pending, and whether any write does:
-    /// GICD_ISPENDR\<n> and GICD_SPENDSGIR\<n>; GICD_SGIR.
+    /// Whether a write of 1 to a bit of the register at `offset` makes an interrupt pending (GICD_ISPENDR\<n>,
+    /// GICD_SPENDSGIR\<n>), and whether any write does (GICD_SGIR).
     pub(super) const fn makes_pending(self, offset: u64) -> (bool, bool) {
         match self {
             Self::Distributor => (
@@ -86,15 +86,15 @@ impl Mapped {
         matches!(self.frame, Frame::Version2(Block::Control))
     }
 
-    /// Whether the register sends interrupts in the order of other accesses to memory, so that a DMB suffices between a
-    /// store and a write of it. In a GICv2, the receiver acknowledges the interrupt by an access to memory, too.
+    /// Whether a DMB suffices to order an earlier store before an interrupt that a write of the register sends. This is
+    /// so on a GICv2, where sending and acknowledging are both accesses to memory.
     #[must_use]
     pub const fn is_ordered_by_dmb(&self) -> bool {
         matches!(self.frame, Frame::Version2(_))
     }
 
-    /// Returns what a load, or a store, does to an interrupt, and the interrupt. An SGI has its sender in bits 12:10;
-    /// reserved bits are 0 (4.4.4, 4.4.5, 4.4.14).
+    /// Returns the step that a load, or a store, makes in the handling of an interrupt, and the interrupt. An SGI has
+    /// its sender in bits 12:10; reserved bits are 0 (4.4.4, 4.4.5, 4.4.14).
     #[must_use]
     pub const fn step(&self, store: bool) -> Option<(Step, Interrupt)> {
         if !matches!(
@@ -114,7 +114,7 @@ impl Mapped {
         Some((step, Interrupt { intid, sender }))
     }
 
-    /// Returns the virtual address of the CPU interface if this is a register of it at virtual address `address`.
+    /// Returns the virtual address of the CPU interface if this is one of its registers, at virtual address `address`.
     #[must_use]
     pub const fn interface_at(&self, address: u64) -> Option<u64> {
         match self.frame {
@@ -145,7 +145,7 @@ impl Mapped {
         }
     }
 
-    /// Returns a bit for each list register that is empty if this is GICH_ELRSR0 or GICH_ELRSR1 (5.3.6).
+    /// Returns a bit for each empty list register, if this is GICH_ELRSR0 or GICH_ELRSR1 (5.3.6).
     #[must_use]
     pub const fn empty_list_registers(&self) -> Option<u64> {
         match self.offset {
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(step(own, 0x1000, 27, true), Some((Step::Deactivate, timer)));
         let special = step(guest, 0xc, 1023, false).unwrap();
         assert!(special.1.is_none() && !sgi.is_none() && !timer.is_none());
-        // A write of GICC_IAR has no effect, and a load of GICC_EOIR neither.
+        // Neither a write of GICC_IAR nor a load of GICC_EOIR has any effect.
         assert_eq!(step(own, 0xc, 3, true), None);
         assert_eq!(step(own, 0x10, 3, false), None);
         assert_eq!(step(Block::Control, 0x10, 3, true), None);

@@ -42,7 +42,7 @@ const BESIDE: u8 = 1;
 const DIRTY: u8 = 2;
 /// Bit for a line that is part of a translation table in use: see the module `tables`.
 pub const TABLE_IN_USE: u8 = 4;
-/// Number of lines whose writer is recorded. Breaks on other lines are reported without the writer.
+/// Number of lines whose writer is recorded. Violations on other lines are reported without the writer.
 const WRITERS: usize = 1 << 16;
 
 /// The known state of all lines of memory.

@@ -10,8 +10,8 @@
 //! An emulator reports a fetch only when it translates the instructions. So the rule sees only the first fetch after a
 //! write, by whichever CPU makes it.
 //!
-//! Not seen: writes by a loader or a device; the shareability of IC and DSB, so that the rule accepts an IC that only
-//! affects another CPU; a second CPU that fetches the line; and CPUs that need less maintenance (CTR_EL0.IDC and DIC).
+//! Not seen: writes by a loader or a device; the shareability of IC and DSB, so the rule accepts an IC that affects
+//! only another CPU; a second CPU that fetches the line; and CPUs that need less maintenance (CTR_EL0.IDC and DIC).
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
@@ -44,7 +44,7 @@ struct CodeLine {
     /// was not written. The stage and the level are in the upper byte of the address, whose bits would only repeat bit
     /// 55.
     state: AtomicU64,
-    /// When the DC or IC on which the line depends began, or the store without caches.
+    /// When the DC, the IC or the store without caches on which the line depends began.
     begun: Begun,
     /// When an equivalent operation of another CPU began, if it was still incomplete when `begun` began. Otherwise
     /// equal to `begun`.
@@ -66,7 +66,7 @@ impl CodeLine {
 pub struct Written {
     lines: Lines<CodeLine>,
     /// Numbers of the cleaned lines, which an IC of all lines invalidates. The set exists because memory has too many
-    /// lines to visit all. The number of an invalidated line stays in the set until a DSB has completed the IC.
+    /// lines to visit them all. The number of an invalidated line stays in the set until a DSB has completed the IC.
     cleaned: Mutex<HashSet<u64>>,
     barriers: Barriers,
 }

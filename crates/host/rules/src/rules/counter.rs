@@ -17,7 +17,7 @@ use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Number of accesses that is enough to save the registers of an exception, with one or two registers per access.
+/// Enough accesses to save the registers on an exception, at one or two registers per access.
 const FEW: u32 = 32;
 
 /// See the module.

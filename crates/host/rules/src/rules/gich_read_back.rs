@@ -4,17 +4,17 @@
 //!
 //! While GICH_HCR.En is 0, no virtual interrupt is signalled (IHI 0048B, 5.3.1), so the hypervisor may run a guest without
 //! an interface. GICH is Device memory, and its type permits an early acknowledgement of writes (Device-nGnRE): even a
-//! DSB then completes when a buffer has got the store, not when the GIC has (DDI 0487K.a, B2.8). The return from the
-//! exception is no barrier to the store either. Until the store arrives, the guest that runs next takes the interrupts of
-//! the guest before it. But accesses to one device arrive in the order of the program, so when a load from GICH has
-//! returned its value, the store has arrived. The load needs a DSB, without which it may complete after the return.
+//! DSB then completes when a buffer holds the store, not when the GIC does (DDI 0487K.a, B2.8). The exception return is
+//! not a barrier for the store either. Until the store arrives, the guest that runs next takes the interrupts of the
+//! previous guest. But accesses to one device arrive in program order, so when a load from GICH has returned its value,
+//! the store has arrived. The load needs a DSB after it, or else it may complete after the return.
 //!
-//! Other stores to GICH need no read-back. An interrupt that a list register gets comes a little later, like one that is
-//! sent later. The guest may see an interrupt that a list register lost: its load from GICV comes after the store, and
-//! returns 1023, which a guest has to expect at any time (IHI 0048B, 3.2.4). A load by the hypervisor comes after the
-//! store, too.
+//! Other stores to GICH need no read-back. An interrupt that a store adds to a list register arrives a little later, as
+//! if sent later. An interrupt that a store removes may still be signalled, but the guest's load from GICV comes after
+//! the store, and returns 1023, which a guest has to expect at any time (IHI 0048B, 3.2.4). A load by the hypervisor
+//! comes after the store, too.
 //!
-//! Not seen: a load whose value is used before the return, so that the load needs no DSB; and a map of GICH as
+//! Not seen: a load whose value is used before the return, so that the load needs no DSB; and a mapping of GICH as
 //! Device-nGnRnE, for which a DSB would suffice.
 
 use crate::access::Access;
@@ -27,9 +27,9 @@ use crate::testing::Examples;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct GichReadBack {
-    /// The store that turned the interface off, while it may not have arrived.
+    /// The store that turned the interface off, as long as it may not have arrived.
     off: Option<Place>,
-    /// Whether GICH has been loaded from since.
+    /// Whether a load from GICH has followed that store.
     loaded: bool,
 }
 

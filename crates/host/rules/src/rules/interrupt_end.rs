@@ -7,17 +7,17 @@
 //! blocked for ever. An extra write, or the write of another number, is UNPREDICTABLE. The level that acknowledged an
 //! interrupt must end it before it returns from the exception. With EOImode 1, a write of ICC_DIR_EL1 deactivates the
 //! interrupt after its end. If this write comes before the end, the priority stays active although the interrupt is
-//! not. With a GICv2, the registers are GICC_IAR, GICC_EOIR and GICC_DIR, or a guest's GICV, and an SGI ends with the
-//! CPU interface that sent it.
+//! not. With a GICv2, the registers are GICC_IAR, GICC_EOIR and GICC_DIR, or a guest's GICV, and the end of an SGI
+//! names the CPU interface that sent it.
 //!
 //! The rule counts separately for each level, because each level has its own interface, or uses one that the other
-//! level does not use. At EL1, it counts separately for each guest, which it identifies by its VMID. If EL2
-//! writes SCTLR_EL1, a vCPU restarts, and has no acknowledged interrupts. An exception may hide from the emulator which
-//! value a read of ICC_IAR1_EL1 returned. If an interrupt then ends that is not known to be active, it is taken for the
-//! hidden interrupt. An interrupt stays hidden until the return from the exception in which the read was executed. The
-//! read may also have returned no interrupt. The rule stops checking a guest once one of the guest's accesses has
-//! trapped, because EL2's answer is unknown. EL2 may make a guest's GICV inaccessible for a time. An access to it that
-//! fails counts as answered by EL2 when EL2 moves the guest past the instruction. Otherwise the guest makes it again.
+//! level does not use. At EL1, it counts separately for each guest, which it identifies by its VMID. If EL2 writes
+//! SCTLR_EL1, a vCPU restarts with no acknowledged interrupts. An exception may hide from the emulator which value a
+//! read of ICC_IAR1_EL1 returned. If an interrupt that is not known to be active then ends, it is taken for the hidden
+//! interrupt. An interrupt stays hidden until the return from the exception in which the read was executed. The read
+//! may also have returned no interrupt. The rule stops checking a guest once one of the guest's accesses has trapped,
+//! because EL2's answer is unknown. EL2 may make a guest's GICV inaccessible for a time. A failed access to it counts
+//! as answered by EL2 once EL2 moves the guest past the instruction. Otherwise the guest repeats the access.
 //!
 //! Not seen: interrupts of Group 0 of a GICv3, GICC_AIAR and GICC_AEOIR, an interrupt that is never deactivated,
 //! deactivation through registers of the distributor, and a failed access to a GICV that the guest has not yet accessed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! List registers in use must have different interrupts, and no list register for a hardware interrupt may be both
+//! List registers in use must hold different interrupts, and no list register for a hardware interrupt may be both
 //! active and pending.
 //!
 //! If two list registers have the same vINTID when the guest runs, the behaviour is UNPREDICTABLE. The behaviour is
@@ -7,9 +7,9 @@
 //! interrupt. The guest also empties list registers, so a register counts as in use from the write that fills it until
 //! a read of ICH_ELRSR_EL2, or of the register itself, shows that it is empty.
 //!
-//! On a GICv2, the list registers are GICH_LR\<n>. IHI 0048B, 5.3.8 requires a unique VirtualID of each valid interrupt in
-//! them. CPUID, which tells a guest the sender of an SGI, makes no difference there: the SGIs that two vCPUs have sent with
-//! one number have to be listed one after the other.
+//! On a GICv2, the list registers are GICH_LR\<n>. IHI 0048B, 5.3.8 requires a unique VirtualID for each valid
+//! interrupt in them. CPUID, which tells a guest the sender of an SGI, makes no difference there: two SGIs with the
+//! same number, sent by different vCPUs, have to be listed one after the other.
 //!
 //! Not seen: the value of a read that the emulator does not report. After such a read, no register counts as in use.
 

@@ -5,13 +5,13 @@
 //! which needs a DSB for stores. No register shows which data this is, so the rule watches what the receiver reads. For
 //! each SGI, the rule keeps the last stores before the SGI that no DSB has completed, until the next SGI. If a CPU
 //! acknowledges an interrupt in this time and soon afterwards reads one of the stored words, only luck made the data
-//! visible. Data that only the sender reads, like an exception frame or the sender's own counters, needs no DSB. An SGI
-//! of the guest also does not announce earlier stores of the hypervisor. No SGI announces the stores of a handler that
+//! visible. Data that only the sender reads, like an exception frame or the sender's own counters, needs no DSB. Nor
+//! does an SGI of the guest announce earlier stores of the hypervisor. No SGI announces the stores of a handler that
 //! has interrupted the sender and returned, perhaps between the barrier and the SGI.
 //!
 //! The finding names the store. For example, a log is read after each wake-up, although the SGI does not announce its
-//! contents. So the comment that allows such stores is at the code that writes the log, not at the code that sends the
-//! SGI.
+//! contents. So the comment that allows such stores belongs to the code that writes the log, not to the code that sends
+//! the SGI.
 //!
 //! A store to the interrupt controller that makes an interrupt pending (a doorbell) is treated like an SGI, because
 //! another CPU takes the interrupt. Every SGI of a GICv2 is such a store, to GICD_SGIR, and a load from GICC_IAR
@@ -64,7 +64,7 @@ struct Send {
 struct Store {
     word: u64,
     place: Place,
-    /// The depth of exceptions of its level.
+    /// The depth of exceptions at its level.
     depth: i64,
 }
 
@@ -72,7 +72,7 @@ struct Store {
 #[derive(Debug, Default)]
 pub struct SgiAfterStores {
     stores: VecDeque<Store>,
-    /// Number of the first of these stores that a DMB orders before later accesses to memory.
+    /// How many of these stores, from the first on, a DMB orders before later accesses to memory.
     ordered: usize,
     /// For each level, the number of exceptions from which it has not yet returned. The code after a reset ends with a
     /// return that has no matching exception.

@@ -5,8 +5,8 @@
 //! A write affects later instructions only after the next context synchronization event: an ISB, an exception entry, or
 //! an exception return. Before that event, instructions may use either the old or the new value. Exceptions to this are
 //! a read of the same register, which returns the written value (D24.1.2.2), and PSTATE's fields, which take effect at
-//! once. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR synchronise themselves as far as software may rely on it (IHI
-//! 0069H, 12.1.6).
+//! once. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR are self-synchronising in the effects on which software may rely
+//! (IHI 0069H, 12.1.6).
 //!
 //! The rule checks the dependencies in [`depends_on_write`]. While the MMU is on, every access to memory depends on the
 //! translation registers of its own level.
@@ -217,7 +217,7 @@ fn depends_on_write(written: Register, level: u8, operation: Operation) -> bool 
                 ICC_AP0R0_EL1 | ICC_AP1R0_EL1 => reads && register == ICC_RPR_EL1,
                 CNTVOFF_EL2 => register == CNTVCT_EL0,
                 PMCR_EL0 | PMCNTENSET_EL0 => reads && register == PMCCNTR_EL0,
-                // A read of ISTATUS depends on the write that set the time of the timer.
+                // A read of ISTATUS depends on the write that set the timer's expiry.
                 _ if written.is_timer() => {
                     reads && written != register && register.is_control_of(written)
                 }

@@ -12,7 +12,7 @@
 //! of TTBR0_ELx, a TLBI ends the use of the previous tables, except for tables that lookups of another CPU still use.
 //!
 //! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of permissions, the addresses of a TLBI, and whether other
-//! PEs use the table. So the rule accepts any TLBI, even if the table needs a TLBI that is not only for this PE.
+//! PEs use the table. So the rule accepts any TLBI, even if the table needs a TLBI that also applies to other PEs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -45,7 +45,7 @@ struct Known {
     roots: HashMap<(u16, u8), Root>,
 }
 
-/// How far the change of an entry that was made invalid has progressed.
+/// The progress of changing an entry that was made invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Stored,
@@ -251,8 +251,8 @@ fn begin_use(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     }
 }
 
-/// Notes that from now on, this CPU's lookups begin only at `root`. Tables that no CPU's lookups reach are then not in
-/// use.
+/// Notes that from now on, this CPU's lookups begin only at `root`. Tables that no CPU's lookups reach are then no
+/// longer in use.
 fn use_only(now: &Now<'_>, level: u8, root: Root) {
     let mut in_use = lock(&now.shared.tables.0);
     if in_use.roots.insert((now.cpu, level), root) == Some(root) {
@@ -263,8 +263,8 @@ fn use_only(now: &Now<'_>, level: u8, root: Root) {
     roots.values().for_each(|root| add_all(now, tables, *root));
 }
 
-/// Adds the tables below `root`, which has the address and the level at which a walk may begin now. Returns the root
-/// with its address in memory.
+/// Adds the tables below `root`, the address and the level at which a walk may begin from now on. Returns the root with
+/// its address in memory.
 fn find_root(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
     let (table, level) = root?;
     let table = table_below(table, intermediate, &|at| now.shared.locate(at))?;
@@ -273,7 +273,7 @@ fn find_root(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Opti
     Some(root)
 }
 
-/// Adds all tables that lookups from `root` can reach to the tables in use.
+/// Adds to the tables in use all tables that lookups from `root` can reach.
 fn add_all(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
     let shared = now.shared;
     let locate = |address| shared.locate(address);

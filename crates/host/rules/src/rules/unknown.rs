@@ -5,14 +5,14 @@
 //!
 //! Emulators reset such registers to 0, so code that takes 0 to mean "none" works on emulators. The table has the bits
 //! of each register whose reset value is architecturally UNKNOWN, even if this is so only on a PE that has EL3. The
-//! next instructions show which bits of the value a read uses ([`decode_before`]). If a value is changed and written
+//! next instructions show which bits of a read value are used ([`decode_before`]). If a value is changed and written
 //! back, all its bits count as used. A level may read a register of a lower level, because EL2 saves and shows such
 //! registers. Registers of EL0, like its timers, count as registers of every level.
 //!
 //! Not seen: registers that exceptions write (ELR, SPSR, ESR, FAR, HPFAR), which only a handler can interpret and a
-//! dump always shows; values that firmware left, which count as written, although code can't know them. The check at
-//! the return to EL1 does not include registers that some CPUs lack, like HCRX_EL2, or registers that software at EL1
-//! is expected to set up itself.
+//! dump always shows; and values that firmware left, which count as written, although code can't know them. The check
+//! at the return to EL1 does not include registers that some CPUs lack, like HCRX_EL2, or registers that software at
+//! EL1 is expected to set up itself.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
@@ -92,8 +92,8 @@ pub const OF_EL1: &[Register] = &[
 ];
 /// Registers that also act on EL1 if stage 2 is enabled (HCR_EL2.VM).
 pub const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
-/// Registers that also act on EL1 if the virtual CPU interface is enabled (ICH_HCR_EL2.En). Only list registers that
-/// every interface of the emulator has are included.
+/// Registers that also act on EL1 if the virtual CPU interface is enabled (ICH_HCR_EL2.En). The only list registers
+/// included are those that every interface of the emulator has.
 pub const OF_INTERFACE: &[Register] = &[
     ICH_VMCR_EL2,
     ICH_AP1R0_EL2,
@@ -180,7 +180,7 @@ impl Rule for WrittenBeforeRead {
     }
 
     fn on_level_entry(&mut self, _: &Now<'_>, level: u8) {
-        // After an exception to EL2, SPSR_EL2 has the level from which the exception came.
+        // After an exception to EL2, SPSR_EL2 holds the level from which the exception came.
         self.leads_to_el1 &= level != 2;
     }
 

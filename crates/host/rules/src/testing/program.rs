@@ -99,7 +99,7 @@ pub enum Event {
     Memory(u64, u64),
     /// An access to an address that takes an exception to EL2.
     Failed(u64),
-    /// EL2 writes to ELR_EL2 the address after the access that failed last.
+    /// EL2 sets ELR_EL2 to the address after the access that failed last.
     Skip,
     /// The last instruction traps, to this level.
     Traps(u8),

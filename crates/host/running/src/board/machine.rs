@@ -38,7 +38,7 @@ pub struct Qemu {
     pub machine: BTreeMap<Under, String>,
 }
 
-/// Loaders of the image into RAM.
+/// Ways of loading the image into RAM.
 #[derive(Debug)]
 pub enum Loader {
     /// QEMU itself.
@@ -195,8 +195,8 @@ impl EmulatedMachine {
         }
     }
 
-    /// Returns the default time limit of a boot without progress, in seconds of the emulator's own time. This limit
-    /// holds for the default number of wake-ups per cell.
+    /// Returns how long a boot may go without progress by default, in seconds of the emulator's own time. This limit is
+    /// for the default number of wake-ups per cell.
     pub const fn patience(&self) -> u64 {
         match self {
             Self::Qemu(_) => 240,
@@ -212,7 +212,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// Whether some atomic instruction of FEAT_LSE on a CPU of `model` crashes the emulator.
+    /// Whether some atomic instructions of FEAT_LSE crash the emulator on CPUs of `model`.
     pub fn breaks_lse(&self, model: &str) -> bool {
         match self {
             Self::Qemu(_) => false,

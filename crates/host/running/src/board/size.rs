@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sizes of RAM in QEMU's format: whole numbers of KiB, MiB or GiB.
 
-/// The most bytes that a CPU can address, with 52 bits (DDI 0487, FEAT_LPA).
+/// The largest number of bytes that a CPU can address, with 52 bits (DDI 0487, FEAT_LPA).
 const MOST: u64 = 1 << 52;
 
 /// Parses a size, by default in MiB, and returns it in bytes. `None` if no machine can have so much RAM.

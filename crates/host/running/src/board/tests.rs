@@ -189,7 +189,7 @@ fn what_only_one_kind_has_is_where_that_kind_is() {
     assert!(gem5.gem5("x").is_ok() && is_bad_input(&virt.gem5("x").unwrap_err()));
 }
 
-/// The board of the developer's guide, as a user types it from there.
+/// The board of the developer's guide, as a user would type it.
 #[test]
 fn the_board_of_the_guide_is_one() {
     let text = include_str!("../../../../../docs/guides/developer.md");

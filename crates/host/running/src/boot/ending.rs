@@ -17,22 +17,22 @@ pub enum Ending {
     Status(u32),
     /// The guest ended the boot, in the way that the hypervisor reports.
     Guest(Ended),
-    /// The machine was turned off, as only the emulator reports.
+    /// The machine was turned off, without a report from the images or the hypervisor.
     Off,
-    /// The machine was reset, as only the emulator reports.
+    /// The machine was reset, without a report from the images or the hypervisor.
     Reset,
-    /// The machine stopped without any report. The text is the last line of the emulator that may explain it.
+    /// The machine stopped without any report. The text is the emulator's last line that may explain why.
     Stopped(String),
-    /// The emulator ended abnormally: how it ended, and its last line that may explain it.
+    /// The emulator ended abnormally. The texts are how it ended, and its last line that may explain why.
     Died(String, String),
     Crash,
     /// The hypervisor ended the boot at the named deadline.
     Late(String),
     /// Rouse cannot run on the machine. The text is the reason.
     Refused(String),
-    /// The boot made no progress for the permitted time.
+    /// The boot made no progress within the permitted time.
     Hang(Stall),
-    /// The time limit of the whole command is over.
+    /// The time limit of the whole command has passed.
     OutOfTime,
     /// A signal interrupted the boot.
     Interrupted(interrupt::Signal),
@@ -54,7 +54,7 @@ impl Ending {
         status.or(console.ended.map(Self::Guest))
     }
 
-    /// Returns the ending of a machine that stays on after its end.
+    /// Returns the ending of a machine that stays on after it has halted.
     pub fn of_halted(console: &Console) -> Option<Self> {
         let otherwise = match console.reboot_failed {
             true => Self::Reset,

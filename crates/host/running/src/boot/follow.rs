@@ -162,9 +162,9 @@ struct Follower<'a, L> {
     grace: Option<Duration>,
     /// All lines, if they are kept.
     lines: Option<Vec<OutputLine>>,
-    /// The part of the unfinished line that is in the log.
+    /// The part of the unfinished line that is already in the log.
     begun: String,
-    /// The part of the unfinished line that is on the terminal.
+    /// The part of the unfinished line that is already on the terminal.
     shown: String,
 }
 
@@ -222,7 +222,7 @@ impl<'a, L: Write> Follower<'a, L> {
                     return Ok(interrupt::signal().map(Ending::Interrupted));
                 }
             }
-            // Lines that arrived before a limit was reached may still be progress.
+            // Lines that arrived before a limit was reached may still show progress.
             for line in lines.try_iter().take(AT_ONCE) {
                 self.take_line(line, watch)?;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One log for parallel boots, which holds their consoles in the order of the boots. The first boot that is still
+//! One log for parallel boots, which holds their console output in the order of the boots. The first boot that is still
 //! running writes directly. The output of later boots is held back until their turn.
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use shell::interrupt;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Returns a machine's lines up to the one for which `is_last` is true, or until the machine ends or prints nothing
+/// Returns a machine's lines up to the line for which `is_last` is true, or until the machine ends or prints nothing
 /// more.
 pub fn startup_lines(
     mut command: Command,

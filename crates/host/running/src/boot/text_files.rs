@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of boots besides the log of their consoles, for people who look for the cause of a failure.
+//! Files of boots in addition to the log of their consoles, for people who look for the cause of a failure.
 
 use std::env;
 

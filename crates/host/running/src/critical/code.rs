@@ -155,7 +155,7 @@ impl Code {
         Ok(())
     }
 
-    /// Marks the stores to GICD_SGIR in `pieces`. They have the register's address in a general register.
+    /// Marks the stores to GICD_SGIR in `pieces`. The stores have its address in a general-purpose register.
     fn mark_sends(&mut self, pieces: &[Piece]) {
         let Image {
             words,

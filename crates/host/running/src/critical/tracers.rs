@@ -12,7 +12,7 @@ use crate::gem5;
 use crate::job::Job;
 use shell::partial_files::Scratch;
 
-/// The most instructions to keep per core. They take 1 GiB.
+/// Largest number of instructions to keep per core. They take 1 GiB.
 const MOST: usize = 1 << 26;
 
 /// The tracers of a boot.
@@ -49,7 +49,7 @@ impl Tracers {
 
     /// Returns the samples of the boot, which has ended.
     pub fn read_traces(self) -> Result<Traces, String> {
-        // Every thread must end, even if another one has failed. Otherwise it would wait for more input for ever.
+        // Every thread must end, even if another has failed. Otherwise, it would wait for more input for ever.
         let cores: Vec<Result<Core>> = self.cores.into_iter().map(Fifo::end).collect();
         let cores: Result<Vec<Core>> = cores.into_iter().collect();
         let cores = cores.map_err(|error| format!("{error:#}"))?;

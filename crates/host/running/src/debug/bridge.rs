@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Interval between checks whether the stub exists.
+/// Interval between checks of whether the stub exists.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Serves debuggers one after another. Reports each debugger that disconnects without detaching.

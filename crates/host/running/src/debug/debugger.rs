@@ -19,7 +19,7 @@ const GDBS: [&str; 6] = [
 /// LLDB's names. LLDB always supports arm64.
 const LLDBS: [&str; 2] = ["lldb", "rust-lldb"];
 
-/// Returns how to get a debugger.
+/// Returns instructions for installing a debugger.
 pub fn how_to_install() -> String {
     manager::install(Tool::Debugger).map_or_else(
         || "install a gdb that knows arm64, or lldb".into(),

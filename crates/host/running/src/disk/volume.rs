@@ -20,10 +20,10 @@ const MIB: usize = 1 << 20;
 const SECTOR: usize = 512;
 /// Offset of the partition, and size of the free space after it.
 const MARGIN: usize = MIB;
-/// Least size of a disk. A disk of this size has more than 65525 one-sector clusters, as FAT32 requires.
+/// Smallest size of a disk. A disk of this size has more than 65525 one-sector clusters, as FAT32 requires.
 const LEAST: usize = 64 * MIB;
-/// Bytes of a disk beyond its image: margins, file allocation tables, the text file, and space for a second text file
-/// of the user's.
+/// Bytes of a disk in addition to its image: margins, file allocation tables, the text file, and space for a second
+/// text file that the user adds.
 const SPARE: usize = 16 * MIB;
 
 const DISK: Uuid = uuid!("9d6bd3a1-4f0e-4c0b-8d0c-7f2c5f6f7573");

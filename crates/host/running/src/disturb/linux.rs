@@ -16,7 +16,7 @@ pub fn obstacle() -> Option<&'static str> {
     None
 }
 
-/// Stops process `pid` for a `time`. Returns whether the process still existed.
+/// Stops process `pid` for `time`. Returns whether the process still existed.
 pub fn stop_process(pid: u32, time: Duration) -> Result<bool> {
     let pid = Pid::from_raw(pid as i32);
     let Some(()) = if_alive(kill(pid, Signal::SIGSTOP))? else {
@@ -26,7 +26,7 @@ pub fn stop_process(pid: u32, time: Duration) -> Result<bool> {
     Ok(if_alive(kill(pid, Signal::SIGCONT))?.is_some())
 }
 
-/// Holds one of the threads of process `pid` for a `time`. `choose` is called with the number of threads, and returns
+/// Holds one of the threads of process `pid` for `time`. `choose` is called with the number of threads, and returns
 /// an index. Returns whether that thread existed.
 ///
 /// Never holds the first thread. Waiting for that thread would also wait for the process, whose end another part of
@@ -39,7 +39,7 @@ pub fn hold_thread(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize
         return Ok(false);
     }
     let thread = Pid::from_raw(threads[choose(threads.len())]);
-    // A thread that is just ending can't be held either (EPERM).
+    // A thread that is about to end can't be held either (EPERM).
     let seized = match ptrace::seize(thread, Options::empty()) {
         Err(Errno::EPERM) => None,
         other => if_alive(other)?,

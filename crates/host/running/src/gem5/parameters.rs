@@ -16,14 +16,14 @@ use shell::{files, mistake, places};
 /// The default preset.
 pub const DEFAULT: &str = "plain";
 
-/// Parameters that may be 0. The machine that boots has none of these delays, so a boot serves all their values.
+/// Parameters that may be 0. The machine has none of these delays while it boots, so one boot serves all values.
 pub const DELAYS: [&str; 2] = ["irq-ns", "wake-ns"];
 
 /// A value, and its source.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Value {
-    /// The value; its parameter's name ends with the unit.
+    /// The value. The parameter's name ends with the unit.
     pub value: u64,
     /// A publication, `chosen` or `assumed`.
     pub source: String,

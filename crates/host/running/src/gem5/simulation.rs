@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine that gem5 simulates for one boot: its image, RAM, CPUs and boot arguments.
 //!
-//! A boot of Linux, as the guest or as KVM's host, is kept as a checkpoint if the program on it asks for one. The text
-//! after the checkpoint then has everything that differs between measurements.
+//! A boot of Linux, as the guest or as KVM's host, is kept as a checkpoint if the program that Linux runs asks for one.
+//! The text that is read after the checkpoint then has everything that differs between measurements.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +25,7 @@ pub struct Simulation {
     cpus: u32,
     memory: String,
     boot_arguments: String,
-    /// Whether Linux is the lowest software, which no firmware starts on its other CPUs.
+    /// Whether Linux is the lowest layer of software, with no firmware that starts the other CPUs.
     spin_table: bool,
     /// Whether Linux is the host of a guest.
     has_guests: bool,
@@ -35,7 +35,7 @@ pub struct Simulation {
     pub is_linux: bool,
     /// The text that the program on Linux reads after the checkpoint that it asks for.
     pub after_checkpoint: Option<String>,
-    /// Whether a guest that starts after this checkpoint boots to one of its own.
+    /// Whether a guest that starts after this checkpoint boots to a checkpoint of its own.
     guest_boots: bool,
 }
 

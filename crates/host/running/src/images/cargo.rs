@@ -12,8 +12,8 @@ use shell::processor_time;
 use shell::terminal::{self, note};
 use shell::timings::{self, Part};
 
-/// Prefixes of Cargo's lines to hide. These lines report that everything is up to date, or that the build waits for
-/// the package cache.
+/// Prefixes of the lines of Cargo's output to hide. These lines report that everything is up to date, or that the build
+/// waits for the package cache.
 const QUIET: [&str; 2] = [
     "Finished",
     "Blocking waiting for file lock on package cache",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects sources whose contents differ from the contents that Cargo last compiled, whatever the files' times are.
+//! Detects sources whose contents differ from the contents that Cargo last compiled, regardless of the files' times.
 //!
 //! Cargo compares times: it treats a source that is older than its output as compiled (the documentation of Cargo's
 //! module `core::compiler::fingerprint`), even if that source was restored with its old time. So this module records

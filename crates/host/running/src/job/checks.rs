@@ -56,9 +56,9 @@ pub fn choose_ram(args: &JobArgs, board: &Board) -> Result<Ram> {
     Ok(Ram::new(Some(memory), least))
 }
 
-/// Whether to replace WFE instructions of other kernels by YIELD. WFE is replaced where an emulator runs all CPUs in
-/// one thread, unless WFE is to trap in some cell, because YIELD does not trap. All cells of a boot share the kernel,
-/// so one such cell decides for all.
+/// Whether to replace WFE instructions of other kernels with YIELD. WFE is replaced if an emulator runs all CPUs in one
+/// thread, unless WFE must trap in some cell, because YIELD does not trap. All cells of a boot share the kernel, so one
+/// such cell decides for all.
 pub fn replaces_waits(args: &JobArgs, metric: Metric, load: &Load) -> bool {
     let traps = load.measures_linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
     if traps && metric == Metric::Insns && !args.as_loaded {
@@ -103,7 +103,7 @@ pub fn check_tree(path: &PathBuf) -> Result<PathBuf> {
     }
 }
 
-/// Returns the names of a node and its properties that the specification does not allow.
+/// Returns the names, of a node and of its properties, that the specification does not allow.
 fn odd_names(node: &Node<'_>) -> Vec<String> {
     let allowed = |name: &[u8], more: &[u8]| {
         let character = |byte: &u8| byte.is_ascii_alphanumeric() || more.contains(byte);

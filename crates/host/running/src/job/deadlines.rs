@@ -14,14 +14,14 @@ use crate::options::DeadlineArgs;
 const FACTOR: u32 = 4;
 /// Time before the first cell, for clearing RAM, starting CPUs, and probing.
 const START: Duration = Duration::from_secs(300);
-/// Time of a cell besides its wake-ups: for its records, 2.6 KiB on average and 16 KiB at most, on a console at 115200
-/// baud.
+/// Time of a cell in addition to its wake-ups: for its records, 2.6 KiB on average and 16 KiB at most, on a console at
+/// 115200 baud.
 const RECORDS: Duration = Duration::from_secs(2);
 /// Assumed time of a slow wake-up, for cells whose time has no bound.
 const WAKE_UP: Duration = Duration::from_millis(1);
-/// Least deadline of a pass of a cell.
+/// Shortest deadline for a pass of a cell.
 const LEAST: Duration = Duration::from_secs(60);
-/// Deadline of a run of unknown length: a check, a soak.
+/// Deadline for a run of unknown length: a check, a soak.
 const UNKNOWN: Duration = Duration::from_secs(3600);
 
 /// Deadlines as boot arguments. 0 seconds means no deadline; it becomes an argument only if it was requested.
@@ -29,7 +29,7 @@ const UNKNOWN: Duration = Duration::from_secs(3600);
 pub struct Deadlines {
     pub run: Option<u64>,
     pub cell: Option<u64>,
-    /// Whether the hypervisor keeps a CPU for itself, so that deadlines hold whatever the guest does.
+    /// Whether the hypervisor keeps a CPU for itself, so that deadlines hold regardless of what the guest does.
     pub keep: bool,
 }
 

@@ -21,7 +21,7 @@ const BOOT_OF_LINUX: f64 = 15.0;
 /// Seconds of the longest run that is allowed without a time limit.
 const DAY: f64 = 86_400.0;
 
-/// Expected seconds, and upper bound of the seconds.
+/// The expected number of seconds, and its upper bound.
 pub type Seconds = (f64, f64);
 
 /// A cell of a boot.
@@ -58,7 +58,7 @@ impl Job {
         Ok(cells.collect())
     }
 
-    /// Returns the plan that the progress of a boot shows.
+    /// Returns the plan that a boot's progress display shows.
     pub fn planned(&self, variant: Variant) -> Result<Planned> {
         let cells = self.cells_of(variant)?;
         let seconds = sum_if_known(cells.iter().map(|cell| cell.seconds));
@@ -69,7 +69,7 @@ impl Job {
         })
     }
 
-    /// Returns the seconds of a boot, including its start.
+    /// Returns how many seconds a boot takes, from its start to the end of its last cell.
     pub fn seconds_of_boot(&self, variant: Variant) -> Result<Option<Seconds>> {
         let boot = match self.load.guest.is_some() || variant.under.is_other() {
             true => BOOT_OF_LINUX,
@@ -79,7 +79,7 @@ impl Job {
         Ok(seconds.map(|(expected, most)| (boot + expected, boot + most)))
     }
 
-    /// Returns how many seconds all boots take; some boots run in parallel.
+    /// Returns how many seconds all boots take, some of them in parallel.
     pub fn all_seconds(&self) -> Result<Option<Seconds>> {
         let variants = self.variants()?;
         let each = variants
@@ -93,7 +93,7 @@ impl Job {
 
     /// Refuses a run that is expected to take more than a day, unless the run has a time limit.
     pub(crate) fn ends_in_a_day(&self) -> Result<()> {
-        // The hypervisor ends a run at its deadline, however long the plan would take.
+        // The hypervisor ends a run at its deadline, no matter how long the plan would take.
         let deadline = self.load.deadlines.run.filter(|&seconds| seconds != 0);
         let ends = deadline.is_some_and(|seconds| seconds as f64 <= DAY);
         if self.limits.altogether.is_some() || ends || !self.measures() {

@@ -11,7 +11,7 @@ use crate::board::size;
 pub struct Ram {
     chosen: Option<String>,
     of_board: String,
-    /// The least sufficient size, which is known once the images are built.
+    /// The smallest sufficient size, which is known once the images are built.
     enough: OnceLock<String>,
 }
 
@@ -35,7 +35,7 @@ impl Ram {
         size::bytes(self.size())
     }
 
-    /// Names the source of the size: `board`, `chosen`, or `enough` (the least that suffices).
+    /// Names the source of the size: `board`, `chosen`, or `enough` (the smallest size that suffices).
     pub fn source(&self) -> &'static str {
         match (&self.chosen, self.enough.get()) {
             (Some(_), _) => "chosen",

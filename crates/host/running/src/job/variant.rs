@@ -20,7 +20,7 @@ pub struct Variant {
     pub choice: Choice,
     /// Settings for the whole boot if cells can't change them.
     pub given: Option<Given>,
-    /// Seed of Linux's random numbers. Each repetition has another one.
+    /// Seed of Linux's random numbers. Each repetition has a different seed.
     pub seed: u64,
     /// The part of the cells that the boot measures.
     pub part: Shard,
@@ -122,7 +122,7 @@ impl Job {
     /// Returns the variants of repetition `number`, counted from 1.
     pub fn variants_of(&self, number: usize) -> Result<Vec<Variant>> {
         let mut variants = self.variants()?;
-        // The order is A B B A, so that slow changes affect both alike.
+        // The order is A B B A, so that slow changes affect A and B alike.
         if number.is_multiple_of(2) {
             variants.reverse();
         }
@@ -177,7 +177,7 @@ impl Job {
         Ok(givens.into_iter().map(Some).collect())
     }
 
-    /// Returns the guest's image that a boot is expected to run according to the board's file, for decisions before the
+    /// Returns the guest's image that, by the board's file, a boot is expected to run, for decisions before the
     /// machine itself has chosen.
     pub fn image(&self, variant: Variant) -> Atomics {
         match variant.choice.atomics {

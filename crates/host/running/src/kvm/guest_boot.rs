@@ -26,7 +26,7 @@ pub struct GuestBoot {
 
 impl GuestBoot {
     /// Makes a boot of `job` under KVM in `kvm_mode`, whose guest gets the boot `guest_arguments`. The guest starts
-    /// `rest` seconds after the monitor, so that the host has finished its own start.
+    /// `rest` seconds after the monitor, so that the host has finished booting.
     pub fn new(
         job: &Job,
         variant: Variant,
@@ -44,7 +44,7 @@ impl GuestBoot {
             format!("--pin={}", pinned_cpus(job.cpus)),
             format!("--mode={}", monitor_word(kvm_mode)),
             format!("--source={}", job.load.packed().source().word()),
-            // The monitor must not detect a hang, because this program does.
+            // The monitor must not detect a hang, because this program detects hangs.
             "--timeout=1000000".to_owned(),
         ];
         if let Some(given) = variant.given {

@@ -10,7 +10,7 @@ use guests::kernel::{debian, image_check};
 use providing::apt::Remedy;
 use shell::failure::bad_input;
 
-/// Selects Debian's pinned kernel, whatever its version is.
+/// Selects Debian's pinned kernel, regardless of its version.
 const ANY: &str = "";
 /// Remedy for a missing kernel.
 const REMEDY: Remedy = Remedy {

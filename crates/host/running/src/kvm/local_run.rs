@@ -144,7 +144,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
     })
 }
 
-/// Until process `id` has `ended`, forwards a signal that ends this process. The program then keeps its results so far.
+/// Until process `id` has `ended`, forwards to it a signal that ends this program. The process keeps its results.
 fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         while !ended.load(Relaxed) {

@@ -55,7 +55,7 @@ fn choose_place(args: &RunArgs, native: bool) -> Result<bool> {
     }
 }
 
-/// Returns the first given option that has a meaning only for an emulator.
+/// Returns the first given option that makes sense only for an emulator.
 fn emulator_option(args: &RunArgs) -> Option<&'static str> {
     let (job, load) = (&args.job, &args.job.load);
     let options = [

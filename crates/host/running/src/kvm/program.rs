@@ -48,7 +48,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options of measurement, because the program accepts them on the machine that runs it.
+/// Refuses measurement options, because the program accepts them on the machine that runs it.
 fn refuse_plan(args: &ImageArgs) -> Result<()> {
     let load = &args.load;
     let plan = load.plan.plan().map_err(BadInput::error)?;

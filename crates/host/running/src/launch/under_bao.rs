@@ -22,7 +22,7 @@ use crate::job::{Job, Variant};
 
 /// QEMU's machine, as Trusted Firmware-A needs it.
 const MACHINE: &str = "virt,secure=on,virtualization=on,gic-version=3,dtb-randomness=off";
-/// RAM besides the guest's, in bytes: for firmware, for Bao, and for the guest's image at its load address.
+/// RAM in addition to the guest's RAM, in bytes: for firmware, for Bao, and for the guest's image at its load address.
 const OTHERS: u64 = 1 << 30;
 /// The RAM of Bao without firmware, in bytes.
 const ALONE: u64 = 64 << 20;
@@ -144,7 +144,7 @@ pub fn build_bao(job: &Job, variant: Variant, built: &Built) -> Result<bao::Buil
     })
 }
 
-/// Returns the bytes of the machine's RAM.
+/// Returns the size of the machine's RAM, in bytes.
 fn memory(job: &Job) -> u64 {
     let others = match platform(job).has_firmware {
         true => OTHERS,
@@ -226,7 +226,7 @@ mod tests {
         };
         let layout = BaoLayout::of(&image, 1 << 20, 5);
         assert_eq!(layout.kernel, 2 << 20);
-        // The kernel needs more memory than its file has bytes.
+        // The kernel needs more memory than the size of its file.
         assert_eq!(layout.initrd, 6 << 20);
         assert_eq!((layout.tree, layout.end), (8 << 20, 10 << 20));
     }

@@ -14,7 +14,7 @@ use crate::kvm;
 use crate::kvm::guest_boot::GuestBoot;
 use providing::qemu::Emulator;
 
-/// Seconds after which the host has finished its own start.
+/// Seconds after which the host has finished booting.
 const REST: u32 = 3;
 
 /// Returns the command that boots `job` under KVM in `kvm_mode`. The machine runs KVM's host, whose monitor runs the

@@ -19,11 +19,11 @@ use providing::qemu::Emulator;
 /// Xen 4.20 shows guarded control stacks (FEAT_GCS) to guests, but traps the registers of that feature, so a kernel
 /// that uses them crashes during its boot.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
-/// CPUs for Xen besides the guest's CPUs.
+/// CPUs for Xen in addition to the guest's CPUs.
 const OTHERS: u32 = 2;
-/// RAM of Xen, in MiB.
+/// RAM for Xen itself, in MiB.
 const MEMORY: u64 = 512;
-/// The address at which QEMU puts the guest's image for Xen, which then moves it. QEMU itself uses the first 128 MiB of
+/// The address at which QEMU puts the guest's image. Xen then moves the image. QEMU itself uses the first 128 MiB of
 /// RAM for Xen and the device tree.
 const MODULE: u64 = 0x4900_0000;
 /// The console of QEMU's `virt`. Xen leaves it to the guest, but does not tell the guest which device it is.
@@ -75,7 +75,7 @@ pub fn under_xen(
     Ok(command)
 }
 
-/// Returns the command that boots Xen without any domain, and with Xen's console, so that Xen's output can be read.
+/// Returns the command that boots Xen with its console and without any domain, so that Xen's output can be read.
 pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> {
     let mut command = machine(job, emulator, xen, "console=dtuart")?;
     super::end_with_us(&mut command);

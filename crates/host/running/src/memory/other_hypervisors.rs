@@ -15,10 +15,10 @@ use crate::job::{Job, Variant};
 use crate::launch::BaoLayout;
 use shell::failure::bad_input;
 
-/// The most bytes that Xen takes for the device tree of its first domain.
+/// The largest number of bytes that Xen takes for the device tree of its first domain.
 const XEN_TREE: u64 = ALIGN;
 
-/// Refuses a guest that its hypervisor, other than Rouse, could not load.
+/// Refuses a guest that a hypervisor other than Rouse could not load.
 pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
     let file = fs::read(&built.guest(job.image(variant)).image)?;
     let Ok(image) = Image::parse(&file) else {

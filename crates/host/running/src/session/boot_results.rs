@@ -48,7 +48,7 @@ pub struct BootResults<'j> {
 /// Consecutive boots that measured parts of one set of cells.
 #[derive(Default)]
 struct Dealt {
-    /// The variant that the boots share, apart from the part.
+    /// The variant that the boots share, except for its field `part`.
     of: Option<Variant>,
     /// The index of their first cell in the results.
     first: usize,
@@ -165,7 +165,7 @@ impl<'j> BootResults<'j> {
         };
         match left.and_then(|left| self.add_boot(*left)) {
             Ok(None) => Ok(None),
-            // A failure of one other hypervisor does not affect the boots under the rest.
+            // If a hypervisor other than Rouse fails, boots under the others are not affected.
             Ok(Some(failure)) if under.is_other() && !failure.ends_all() => {
                 self.failed.entry(under).or_insert(failure);
                 Ok(None)

@@ -25,7 +25,7 @@ fn a_file_appears_at_once_with_what_it_has() {
     assert!(!file.exists());
     output.write("{}").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
-    // No partial file remains next to the file, and none of its old contents.
+    // No partial file remains next to the file, and no old contents remain in it.
     claim(&file).unwrap().write("[]").unwrap();
     drop(claim(&file).unwrap());
     assert_eq!(fs::read_to_string(&file).unwrap(), "[]");
@@ -134,7 +134,7 @@ fn what_is_no_place_for_a_file_is_refused() {
     assert!(socket.metadata().unwrap().file_type().is_socket());
 }
 
-/// A file stands in for the device: in both, the same bytes are written, and the same bytes stay as they are.
+/// A file stands in for the device: in either, the same bytes are written, and the others stay unchanged.
 #[test]
 fn a_disk_is_written_from_its_beginning_or_not_at_all() {
     let parent = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// How many times to check a lock that another process has, and the time between two checks.
+/// How many times to try a lock that another process has, and the time between two tries.
 const LOOKS: u32 = 100;
 const TICK: Duration = Duration::from_millis(10);
 

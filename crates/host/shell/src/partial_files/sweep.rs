@@ -62,7 +62,7 @@ fn remove_remains(path: &Path, is_folder: bool) {
     };
     let shown = places::shown(path);
     match removed {
-        // A living maker may be about to lock this file, and then makes another one.
+        // A living maker may be about to lock this file, and will then make another one.
         Ok(()) if bare => {}
         Ok(()) => note!("removed the remains of a killed run: {shown}"),
         Err(error) => note!("a killed run has left {shown}; remove it by hand ({error})"),

@@ -5,8 +5,8 @@
 //! to their guessed work, as the finished ones. From the second pass on, it assumes that each cell takes as long as in
 //! its last pass, and that an ended cell takes no time. Cells can settle and end after [`BALANCED`] passes. The
 //! estimate assumes that the share of cells that go on stays as it was so far. Before any cell can settle, it assumes
-//! that no cell goes on, or that all do. So after these passes, the estimate rises only if a pass takes longer than the
-//! previous one, and then by that excess for each remaining pass.
+//! that no cell goes on if cells are expected to settle, or else that all do. So after these passes, the estimate rises
+//! only if a pass takes longer than the previous one, and then by that excess for each remaining pass.
 
 use plan::BALANCED;
 use results::records::{BootProgress, Size};

@@ -214,7 +214,7 @@ fn structures_have_the_length_of_their_type() {
         let cpu = Gicc { length, ..first() };
         build(&[gicd(0x800_0000, 3), cpu.bytes()]).read().unwrap();
     }
-    // Structures of types that mean nothing here are skipped.
+    // Structures of irrelevant types are skipped.
     let unknown = vec![0x7f, 3, 0];
     build(&[unknown, gicd(0x800_0000, 3), first().bytes(), vec![0, 2]])
         .read()

@@ -49,7 +49,7 @@ fn every_changed_byte_is_refused() {
 #[test]
 #[cfg_attr(miri, ignore = "takes too long")]
 fn every_changed_byte_is_refused_with_memory_behind_the_table() {
-    // A length field that became greater covers additional zeros, which do not change the sum.
+    // A greater length covers additional zeros, which do not change the sum.
     for (machine, (address, _)) in machines().iter().flat_map(|m| TABLES.map(|t| (m, t))) {
         let mut memory = machine.memory();
         for offset in (0..memory.at(address).len()).step_by(STEP) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leaves out each part of a machine's tables in turn: either an error that names the table refuses
-//! the machine, or the result is that machine without the part.
+//! Leaves out each part of a machine's tables in turn: either the machine is refused with an error
+//! that names the table, or the result is the machine without that part.
 
 use crate::tables::{Gicc, MachineTables, Memory, XSDT, gicd, gicr, its, madt, small, table};
 use acpi::{Description, Error, Table};

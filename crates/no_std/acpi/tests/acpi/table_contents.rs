@@ -256,7 +256,7 @@ fn tables_are_listed_even_if_one_is_damaged() {
     let damaged: Vec<_> = listed.iter().filter(|table| !table.sound).collect();
     assert_eq!(damaged.len(), 1);
     assert_eq!(damaged[0].place, place);
-    // The console is found even so.
+    // The console is found nevertheless.
     let uart = machine.read().unwrap().platform.uart;
     assert!(uart.is_some());
     assert_eq!(acpi::console(&memory, RSDP, platform::claims::END), uart);

@@ -17,7 +17,7 @@ struct Transmitter {
     /// Number of reads of the UART's registers so far.
     looks: u32,
     line: Vec<u8>,
-    /// GENI: the number of bytes that the command has yet to get, and yet to send.
+    /// GENI: the number of bytes that the command has yet to receive, and the number that it has yet to send.
     wanted: u32,
     left: u32,
     length: u32,
@@ -86,7 +86,7 @@ impl Registers for Model {
             (UartKind::Lpuart { offset }, at, 4) if at == usize::from(offset) + 4 => {
                 bits(&[(23, tx.empty()), (22, tx.idle())])
             }
-            // GENI_STATUS: M_GENI_CMD_ACTIVE, which is set until the command's last byte was sent.
+            // GENI_STATUS: M_GENI_CMD_ACTIVE, which is set until the command's last byte has been sent.
             (UartKind::Geni, 0x40, 4) => bits(&[(0, tx.left > 0)]),
             // STAT: TX_FIFO_EMP, TX_FIFO_FUL, TX_EMP, TX_RDY.
             (UartKind::Armada3700, 0xc, 4) => bits(&[

@@ -32,7 +32,7 @@ pub fn state_for(
         let deeper = states.at(index);
         let in_time = deeper.exit_latency_ns <= limit_ns;
         if deeper.target_residency_ns > stay_ns {
-            // In earlier releases, the last of these rules ignored the latency limit.
+            // In earlier releases, the rule for short stays below ignored the latency limit.
             if release == Release::Now && !in_time {
                 break;
             }

@@ -5,15 +5,15 @@
 //! average. Otherwise, outliers are dropped and the test repeats, as long as more than three
 //! quarters of the samples remain.
 //!
-//! Until Linux 6.14, the outliers are the largest samples. Since 6.15, they are the samples
+//! Up to Linux 6.14, the outliers are the largest samples. Since 6.15, they are the samples
 //! farthest from the average.
 //!
 //! Source: `get_typical_interval()`. Like the source, this module compares variances instead of
 //! taking a square root. Linux and this module keep 32 bits of each stay in us, and compute with 64
-//! bits, which may wrap. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts. Since
-//! 6.15, only `u32::MAX`, which represents an unknown stay, never counts.
+//! bits, which may wrap. Up to 6.14, a stay of 2^31 us (36 minutes) or more is ignored. Since
+//! 6.15, only `u32::MAX`, which represents an unknown stay, is ignored.
 
-/// Stays that are remembered.
+/// Number of stays that are remembered.
 const INTERVALS: usize = 8;
 /// The largest variance that always counts as small, in us^2.
 const SMALL_VARIANCE: u64 = 400;
@@ -21,7 +21,7 @@ const SMALL_VARIANCE: u64 = 400;
 const SMALL_RATIO: u64 = 36;
 /// An unknown sample.
 const UNKNOWN: u32 = u32::MAX;
-/// The least sample that never counts until 6.14, in us.
+/// The smallest sample that is ignored up to 6.14, in us.
 const LARGE_US: u64 = 1 << 31;
 
 /// The last stays, us.
@@ -49,7 +49,7 @@ impl Intervals {
         }
     }
 
-    /// Replaces the oldest stay by `stay_ns`, as the low 32 bits of its us.
+    /// Replaces the oldest stay with `stay_ns`, as the low 32 bits of its length in us.
     pub const fn add_stay(&mut self, stay_ns: u64) {
         self.push_sample((stay_ns / 1000) as u32);
     }
@@ -176,8 +176,8 @@ mod tests {
     }
 
     /// 2^32 * 1000 + 7000 ns are 2^32 + 7 us. The low 32 bits are 7. A stay of 2^31 us counts since
-    /// 6.15. But eight squares of it are 2^65, whose low 64 bits are 0, and 0 - 2^62 is not a
-    /// variance.
+    /// 6.15. But the squares of eight such stays add up to 2^65, whose low 64 bits are 0, and 0 - 2^62 is
+    /// not a variance.
     #[test]
     fn what_is_long_wraps() {
         let mut intervals = Intervals::new();

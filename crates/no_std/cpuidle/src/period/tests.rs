@@ -36,7 +36,7 @@ struct Scripted {
     stays: RefCell<VecDeque<Stay>>,
     timer_ns: u64,
     ticked: Cell<bool>,
-    /// Every tick that was set: at what time, and after how long, ns.
+    /// Every setting of the tick: the time at which it was set, and the time until the tick, ns.
     ticks: RefCell<Vec<(u64, Option<u64>)>>,
     /// Indices of the states that it was asked to enter.
     states: RefCell<Vec<usize>>,
@@ -117,7 +117,7 @@ impl Driver for Scripted {
 }
 
 /// `fixed:10` polls, and halts once after a poll that ran out. For the halt, it stops the tick,
-/// which stays stopped during the next poll, though a poll would not stop it.
+/// which stays stopped during the next poll, although a poll itself does not stop the tick.
 #[test]
 fn stays_follow_until_there_is_an_event() {
     let event = Some(Wake::Request);
@@ -186,15 +186,15 @@ fn the_tick_is_set_as_the_governor_wants_it() {
     assert_eq!(late.ticks.take(), [(3_000_000, Some(1_000_000))]);
 }
 
-/// A stay without an event has a cause, too: a poll has reached its limit and takes no tick, and a
-/// halt that the tick has ended takes the tick.
+/// A stay without an event has a cause, too. A poll that reached its limit takes no tick; a halt that
+/// the tick ended takes the tick.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {
         tick: true,
         ..INTERRUPTED
     };
-    // A latency limit of 0 forbids every halt: it polls.
+    // A latency limit of 0 forbids every halt, so the governor polls.
     let polls = Scripted::new(Setup::new(Name::Ladder, 0), 0, FOREVER, &[ticked]);
     polls.device.borrow_mut().set_latency_limit(0);
     Period::new().stay(&polls);

@@ -13,9 +13,9 @@ pub enum Misread<'a> {
     Unknown(&'a str),
     /// A state appears twice.
     Twice(&'static str),
-    /// The times of a state are not two possible numbers.
+    /// The times of a state are not two valid numbers.
     Times(&'a str),
-    /// The limit of `arm_poll_idle` is not a possible number.
+    /// The limit of `arm_poll_idle` is not a valid number.
     Limit(&'a str),
     /// The table contradicts itself.
     Broken(Broken),
@@ -54,7 +54,7 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// Describes `error` of a table of `states`.
+    /// Describes `error` in a table of `states`.
     pub(super) fn new(error: TableError, states: &[State]) -> Self {
         let name = |index: usize| states.get(index).map_or("", |state| state.name);
         let at = match error {

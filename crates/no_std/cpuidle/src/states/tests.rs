@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// The guest's records can hold it (`LONGEST` in `guest-kernel-shim/src/report/cell.rs`).
+/// The guest's records can hold the longest text (`LONGEST` in `guest-kernel-shim/src/report/cell.rs`).
 #[test]
 fn the_longest_text_is_short() {
     let longest = Label::WORDS

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares with results worked out by hand, for the table that other tests use, too.
+//! Compares results with values worked out by hand, for the table that other tests also use.
 
 use super::*;
 
-/// Tick of a kernel with 250 Hz.
+/// Period of the tick in a kernel with 250 Hz, ns.
 pub const TICK: u64 = 4_000_000;
 
 /// Poll, WFI and two standby states, whose numbers are easy to calculate with.
@@ -60,7 +60,7 @@ fn a_poll_is_as_long_as_the_first_halt_is_deep() {
     assert_eq!(limit(300, TICK), 250);
     // 1 ms / 16 = 62.5 us.
     assert_eq!(limit(100, 1_000_000), 62);
-    // This residency is too short to count, and no state is deeper: a sixteenth of the tick.
+    // This residency is too short to count, and no state is deeper, so the limit is a sixteenth of the tick.
     assert_eq!(limit(9, TICK), 250);
     let mut table = table();
     assert_eq!(table.poll_limit_ns(), 10_000);

@@ -305,7 +305,7 @@ macro_rules! common_and {
                 applies: |cell| !cell.workload.is_linux(),
                 contradicts: |cell, machine| cell.why_no_noise(machine),
             }
-            /// Mean time from one request to the next, microseconds; 0: each waits for the answer to the previous.
+            /// Mean time between requests, microseconds; 0: each request waits for the answer to the previous one.
             arrival_us: u32 {
                 key: "arrival-us",
                 help: "Mean time from one request of notify to the next, microseconds, whether the one before is answered or \

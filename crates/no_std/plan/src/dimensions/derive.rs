@@ -125,7 +125,7 @@ macro_rules! dimensions {
                 [$(self.$field.values.len()),*]
             }
 
-            /// Returns the cell whose values are at the indices `at` of the lists.
+            /// Returns the cell whose values are at the indices `at` in the lists.
             pub(crate) fn cell_at(&self, at: &[usize; COUNT]) -> Cell {
                 let mut at = at.iter().copied();
                 let cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };

@@ -17,7 +17,7 @@ pub struct Info {
     /// Other names of the option.
     pub aliases: &'static [&'static str],
     /// Help of the option: its purpose, words, unit and default. `{words}` stands for the words,
-    /// `{governor}` for the words of that family; see [`Info::family`].
+    /// `{governor}` for the words of the family `governor:`; see [`Info::family`].
     pub help: &'static str,
     /// The dimension's words; empty if its values are not words.
     pub words: &'static [&'static str],
@@ -37,7 +37,7 @@ pub struct Info {
     pub(super) rank: fn(&Cell) -> u64,
 }
 
-/// Type of values.
+/// Type of a dimension's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// One of some words.
@@ -75,8 +75,8 @@ pub enum Show {
     Column,
     /// A column of words, if they distinguish cells.
     IfDifferent,
-    /// A column of words if they distinguish cells; charts also show it under this name if it is
-    /// not neutral.
+    /// A column of words if they distinguish cells; charts also show the dimension under this name if
+    /// its value is not neutral.
     Special(&'static str),
     /// A column of microseconds if some value is not 0, and a chart over the dimension's values.
     Sweep {

@@ -51,7 +51,7 @@ macro_rules! system {
                         .or(none.then_some(SkipReason::NoTarget))
                 },
             }
-            /// CPUs that make calls, or that wake up by time.
+            /// CPUs that make calls, or that a timer wakes up.
             cpulist: CpuSet {
                 key: "cpulist",
                 help: "CPUs that call (ipistorm; default 0), or wake up by time (timer, idle; default all)",
@@ -103,7 +103,7 @@ macro_rules! system {
                 turn: 17,
                 applies: |cell| cell.workload == Workload::Io,
             }
-            /// How many requests of a hundred are writes.
+            /// How many requests in a hundred are writes.
             writes: u32 {
                 key: "writes",
                 help: "How many requests of io in a hundred are writes, drawn at random (default 0)",

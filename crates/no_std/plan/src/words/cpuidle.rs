@@ -41,7 +41,7 @@ impl LinuxCpuidle {
         }
     }
 
-    /// Whether a governor has to choose among states of the machine, which then needs a state below
+    /// Whether a governor has to choose among states of the machine, which then needs a state deeper than
     /// WFI.
     #[must_use]
     pub const fn needs_states(self) -> bool {

@@ -37,7 +37,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A failure that is caused on purpose, to see how it looks and that it is noticed.
+    /// A failure caused on purpose, to see how it looks and to check that it is noticed.
     Fault {
         /// Faults of firmware, in its tables or services.
         Firmware(FirmwareFault) {
@@ -87,7 +87,7 @@ kinds! {
             Abort = "el2-abort",
             /// EL2 stops doing anything.
             Hang = "el2-hang",
-            /// The stack of EL2's start overflows.
+            /// EL2's boot stack overflows.
             Overflow = "el2-overflow",
             /// EL2 writes into its code.
             WriteCode = "el2-write-code",
@@ -112,7 +112,7 @@ kinds! {
             PanicHeld = "el2-panic-held",
             /// Every CPU that enters EL2 panics there.
             PanicEverywhere = "el2-panic-everywhere",
-            /// The interrupt controller loses SGI 0 of the second CPU.
+            /// The interrupt controller no longer delivers SGI 0 to the second CPU.
             SgiLost = "sgi-lost",
         }
         /// SErrors that EL2 takes when the first cell begins.
@@ -132,7 +132,7 @@ kinds! {
             StuckLr = "soak-stuck-lr",
             /// An interrupt is in two list registers.
             ListedTwice = "soak-listed-twice",
-            /// The CPU has requests that EL2 does not know of.
+            /// Accesses to the virtual CPU interface trap without a reason that EL2 knows of.
             TrapsLeft = "soak-traps-left",
             /// An interrupt is delivered twice.
             DoubleDelivery = "soak-double-delivery",
@@ -144,9 +144,9 @@ kinds! {
             TimeBack = "soak-time-back",
             /// A bit is left in a pending word of EL2.
             PendingWord = "soak-pending-word",
-            /// The second CPU's SGIs are lost.
+            /// SGIs to the second CPU are lost.
             SgisLost = "soak-sgis-lost",
-            /// The second CPU's timers' interrupts are lost.
+            /// The second CPU's timer interrupts are lost.
             TimersLost = "soak-timers-lost",
         }
         /// Faults of the guest while it measures.

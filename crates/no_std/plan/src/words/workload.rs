@@ -22,7 +22,7 @@ macro_rules! workloads {
 }
 
 workloads! {
-    /// One CPU interrupts another and waits until its handler has run.
+    /// One CPU interrupts another and waits until the interrupt handler has run.
     Ipi = "ipi": PLAIN { is_marked: true },
     /// Two CPUs wake each other.
     Pingpong = "pingpong": PLAIN { needs_second: true, partners: Some(1), is_marked: true, wakeups: 2 },
@@ -40,7 +40,7 @@ workloads! {
     Timer = "timer": IDLES { period_us: Some(1000) },
     /// Rare wake-ups, between which CPUs are idle.
     Idle = "idle": IDLES { period_us: Some(10_000) },
-    /// Frames of a display. Three tasks in a row make each frame by its deadline.
+    /// Frames of a display. Three tasks, one after another, make each frame by its deadline.
     Frames = "frames": IDLES { needs_second: true, period_us: Some(16_667), wakeups: 3, learning: 10 },
     /// One CPU waits for the event stream, and for nothing else.
     Stream = "stream": ALONE {},
@@ -63,9 +63,9 @@ workloads! {
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
     /// On Linux: rare wake-ups of a thread.
     LinuxIdle = "linux-idle": LINUX { has_idle_time: true, period_us: Some(10_000) },
-    /// On Linux: a thread makes an idle CPU execute a function of the kernel, and waits for it.
+    /// On Linux: a thread makes an idle CPU execute a function of the kernel, and waits until it has run.
     LinuxCall = "linux-call": LINUX { needs_second: true, is_marked: true },
-    /// On Linux: a program runs as it is, from its first instruction to its end.
+    /// On Linux: a program runs unmodified, from its first instruction to its end.
     LinuxExec = "linux-exec": LINUX { has_idle_time: true, is_a_run: true, times_as_long: 1000 },
 }
 
@@ -104,12 +104,12 @@ const PLAIN: Nature = Nature {
     needs_second: false,
     is_a_run: false,
 };
-/// A workload of tasks of the executor.
+/// A workload of executor tasks.
 const TASKS: Nature = Nature {
     has_tasks: true,
     ..PLAIN
 };
-/// A workload of tasks of the executor that are sometimes idle.
+/// A workload of executor tasks that are sometimes idle.
 const IDLES: Nature = Nature {
     has_idle_time: true,
     ..TASKS
@@ -175,7 +175,7 @@ impl Workload {
     }
 
     /// Returns how many wake-ups each block makes before its first sample. Governors start afresh with each
-    /// block, and learn from eight or nine waits; a block has too few frames to use these as samples.
+    /// block, and learn from eight or nine waits; a block has too few frames to use these waits as samples.
     #[must_use]
     pub const fn learning(self) -> u32 {
         self.nature().learning

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// If there is a boot for each set of knobs, each cell is in one boot, and in the first if it can't run.
+/// If there is a boot for each set of knobs, each cell is in one boot; a cell that can't run is in the first.
 #[test]
 fn boots_with_other_knobs_share_the_cells() {
     let mut plan = Plan::default();

@@ -223,7 +223,7 @@ fn an_open_loop_has_arrivals_in_place_of_pauses() {
         cell("rouse.arrival-us=20 rouse.gap-us=5 rouse.iterations=10 rouse.groups=3");
     assert!(open.is_open() && open.has_idle_time());
     assert_eq!((open.gap_us, open.spread), (0, Spread::Exponential));
-    // The largest of four parts of ten is 3, and one more request is not a sample.
+    // If ten is divided into four parts, the largest is 3; one more request is not a sample.
     assert_eq!(drawn, 3 * (3 + 1));
     let (closed, drawn) = cell("rouse.gap-us=5 rouse.service-us=7");
     assert!(!closed.is_open() && !closed.has_idle_time());

@@ -62,9 +62,9 @@ pub fn claim_distributor(
 
 /// The registers of a GICv2 (bindings: arm,gic): GICD, GICC, GICH and GICV, or the first two.
 ///
-/// Trees give sizes from 0x100 to 0x2_0000 bytes for the same registers, and some overlap the next
-/// ones. So a size only tells whether the second page of GICC and GICV, which ends an interrupt in
-/// two steps, is described, and whether each page may be repeated ([`GicV2::REPEATED`]).
+/// Trees give sizes from 0x100 to 0x2_0000 bytes for the same registers, and some of these ranges overlap
+/// the next registers. So a size only tells whether the second page of GICC and GICV, with which
+/// interrupts end in two steps, is described, and whether each page may be repeated ([`GicV2::REPEATED`]).
 fn read_gicv2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<GicV2>), Error> {
     /// Bytes of GICC without its second page (IHI 0048B, 4.1.3).
     const LEAST: u64 = 0x100;
@@ -150,7 +150,7 @@ pub fn find_uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
         Some(path) => nodes.tree.find(path)?,
         None => nodes.tree.find(nodes.aliases?.string(path)?)?,
     };
-    // The UART's clocks may be off; an access would then never end.
+    // The UART's clocks may be off; an access would then never complete.
     if node.is_off_or_below_off() {
         return None;
     }

@@ -16,7 +16,7 @@ const VERSION_2: [&[u8]; 5] = [
 /// Controllers of GICv1 (bindings: arm,gic).
 const VERSION_1: [&[u8]; 3] = [b"arm,cortex-a9-gic", b"arm,pl390", b"qcom,msm-8660-qgic"];
 
-/// The nodes of interest. If there are several of a kind, the first one counts, depth first.
+/// The nodes of interest. If there are several of a kind, the first one in depth-first order counts.
 pub struct Nodes<'a> {
     pub tree: Tree<'a>,
     /// A GICv3 or later.
@@ -90,7 +90,7 @@ impl<'a> Nodes<'a> {
         for name in node.strings("compatible") {
             let known = match name {
                 b"arm,gic-v3" => &mut self.gic,
-                // 32-bit trees use `arm,armv7-timer`, which lists equal interrupts.
+                // 32-bit trees use `arm,armv7-timer`, which lists the same interrupts.
                 b"arm,armv8-timer" | b"arm,armv7-timer" => &mut self.timer,
                 b"arm,psci-1.0" | b"arm,psci-0.2" => &mut self.psci,
                 b"arm,sbsa-gwdt" => {

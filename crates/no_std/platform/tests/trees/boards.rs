@@ -7,7 +7,7 @@ use platform::{Enable, Platform, Report, Room, Timer, Uart, UartKind};
 use super::{cells, grown, read, refused, region, with, word};
 
 const BUS: &[u8] = include_bytes!("../bus.dtb");
-/// QEMU's tree, with interrupts of 4 cells, and the timer's reordered in `interrupts-extended`.
+/// QEMU's tree, with interrupts of 4 cells, and the timer's interrupts reordered in `interrupts-extended`.
 const ODD: &[u8] = include_bytes!("../../../../../tests/trees/odd.dtb");
 
 #[test]

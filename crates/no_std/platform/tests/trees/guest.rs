@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trees that are written for guests read back.
+//! Reads back the trees that are written for guests.
 
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};

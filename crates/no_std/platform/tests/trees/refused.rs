@@ -134,7 +134,7 @@ fn a_uart_that_is_not_okay_is_no_console() {
     }
     let empty = with_properties("arm,pl011", &[("status", Vec::new())]);
     assert_eq!(read(&empty).unwrap().uart, None);
-    // A UART on a bus that is off; the root's first property stands for any bus's.
+    // A UART on a bus that is off; the root stands for any bus here.
     assert!(!console("rouse,guest", "disabled"));
 }
 
@@ -228,7 +228,7 @@ fn a_gicv2_has_all_of_its_registers() {
     );
 }
 
-/// The trees of RK3576 and Amlogic S7 in mainline Linux do this.
+/// The trees of RK3576 and Amlogic S7 in mainline Linux have such sizes.
 #[test]
 fn a_gicv2_may_be_described_too_large_or_small() {
     for (distributor, size, read_as) in [(0x1_0000, 0x1_0000, 0x2000), (0x1000, 0x100, 0x1000)] {
@@ -268,7 +268,7 @@ fn the_last_repetition_of_a_first_page_is_next_to_the_second_page() {
         _ => 0,
     };
     assert_eq!(repeated.lacks_second_page(identities), None);
-    // An interface of two pages is not read.
+    // An interface of two pages is used without a read.
     let blob = version2_of(&[0], GICC, Some(GICH_GICV));
     let found = read(&blob).unwrap().gic.version2.unwrap();
     assert_eq!(found.with_adjacent_pages(|_| unreachable!()), found);

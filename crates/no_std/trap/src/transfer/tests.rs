@@ -38,7 +38,7 @@ const KNOWN: [(u32, &str); 29] = [
     (0xa83f_df16, "stnp x22, x23, [x24, #-8]"),
 ];
 
-/// Instructions that are rejected. LLVM's assembler refuses the last five: UNPREDICTABLE.
+/// Instructions that are rejected. LLVM's assembler refuses the last five, which are UNPREDICTABLE.
 const OTHERS: [(u32, &str); 33] = [
     (0xb900_0041, "str w1, [x2]"),
     (0xb840_4041, "ldur w1, [x2, #4]"),
@@ -75,7 +75,7 @@ const OTHERS: [(u32, &str); 33] = [
     (0x2981_0841, "stp w1, w2, [x2, #8]!"),
 ];
 
-/// Writes the transfer as text that an assembler would read.
+/// Formats the transfer as assembly code.
 fn assembly(transfer: &Transfer, no_allocate: bool) -> String {
     let Transfer { access, second, .. } = transfer;
     let Access {

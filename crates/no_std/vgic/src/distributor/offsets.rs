@@ -18,7 +18,7 @@ pub fn spi_bit(intid: u64) -> u64 {
     spi_index(intid & 0x3ff).map_or(0, |spi| 1 << spi)
 }
 
-/// Returns the array of one bit per INTID to which the register at `offset` belongs, and its first SPI.
+/// Returns the array (one bit per INTID) to which the register at `offset` belongs, and the register's first SPI.
 pub fn bit_array(offset: u64) -> Option<(u64, u32)> {
     if !(0x080..0x400).contains(&offset) || !offset.is_multiple_of(4) {
         return None;
@@ -29,7 +29,7 @@ pub fn bit_array(offset: u64) -> Option<(u64, u32)> {
         .then(|| (offset & !0x7f, 32 * (word as u32 - 1)))
 }
 
-/// Returns the first SPI of the ICFGR at `offset`; each has 16 SPIs.
+/// Returns the first SPI of the ICFGR at `offset`; each ICFGR covers 16 SPIs.
 pub fn icfgr_spi(offset: u64) -> Option<u32> {
     let word = offset.checked_sub(0xc00)? / 4;
     (2..6).contains(&word).then(|| 16 * (word as u32 - 2))

@@ -7,8 +7,8 @@ use crate::lr::{Asked, Bank};
 use crate::lr_cache::{Listed, mask};
 
 impl List {
-    /// Serves the maintenance interrupt; returns whether it was requested because an interrupt waits. A context
-    /// synchronization event has to follow, as after [`Bank::write_last`].
+    /// Serves the maintenance interrupt; returns whether it was requested because an interrupt was
+    /// waiting. A context synchronization event has to follow, as after [`Bank::write_last`].
     #[inline(always)]
     pub fn maintain(&mut self, bank: &mut impl Bank) -> bool {
         let asked = self.asked.refill;

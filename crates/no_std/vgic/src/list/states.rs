@@ -97,7 +97,7 @@ impl List {
         here
     }
 
-    /// Sets or clears the active state of `intid`, as software may by a register write.
+    /// Sets or clears the active state of `intid`, as software may do by a register write.
     pub fn set_active(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, active: bool) {
         let mut listed = Listed::read(bank);
         match (listed.find(intid), self.find_queued(intid)) {

@@ -169,7 +169,7 @@ impl World {
         assert_eq!(self.list.queued(), list.queued());
     }
 
-    /// Returns the INTID that the guest has acknowledged last.
+    /// Returns the INTID that the guest acknowledged last.
     fn innermost(&self) -> Option<u32> {
         let active = self.owed.iter().filter(|(_, state)| state.active);
         let active = active.map(|(&intid, _)| intid);
@@ -199,12 +199,12 @@ impl World {
     /// Injects `intid`; returns whether there was an interrupt to inject.
     fn inject(&mut self, intid: u32) -> bool {
         let state = self.owed.entry(intid).or_default();
-        // A physical interrupt doesn't come while it is active.
+        // A physical interrupt doesn't arrive while it is active.
         if hardware(intid).is_some() && state.active {
             return false;
         }
         state.pending = true;
-        // The hypervisor, too, takes this short way if nothing more is needed.
+        // The hypervisor, too, takes this shortcut if nothing else has to be done.
         if intid < PRIVATE {
             let value = ListRegister::pending(intid, priority(intid), hardware(intid));
             self.list.expect_arrival(intid, Some(value));
@@ -329,7 +329,7 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
     let mut world = World::new(2);
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     assert_eq!(world.bank.acknowledge(255), Some(27));
-    // The interrupt comes while it is active: its deactivation is still under way.
+    // The interrupt arrives while still active: its deactivation is under way.
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     let both = |one: &ListRegister| one.is_active() && one.is_pending();
     assert!(!world.bank.registers.iter().any(both));
@@ -371,8 +371,8 @@ fn an_active_one_keeps_its_priority_in_its_register() {
     assert_eq!(world.bank.acknowledge(255), Some(2));
 }
 
-/// Returns a full bank of two registers, of which the guest has taken and ended the second, and the interrupts
-/// `waiting` in the queue.
+/// Returns a bank of two full registers, after the guest has acknowledged both interrupts and ended
+/// the second, with the interrupts `waiting` in the queue.
 fn second_ended(waiting: &[u32]) -> World {
     let mut world = World::new(2);
     for &intid in [0, 5].iter().chain(waiting) {

@@ -12,7 +12,7 @@ use crate::{Access, PRIVATE};
 
 /// Second frame of a redistributor.
 const SGI_FRAME: u64 = 0x1_0000;
-/// A route that no vCPU has.
+/// A route to no vCPU.
 const NOBODY: u64 = 1 << 63;
 
 /// vCPUs that have to evaluate the registers again.
@@ -48,8 +48,8 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Does the access; returns the value read (0 for a write), and who has to evaluate. If these are
-    /// all vCPUs, [`Distributor::forward`] is due for each before that.
+    /// Does the access; returns the value read (0 for a write), and which vCPUs have to evaluate.
+    /// If all of them have to, [`Distributor::forward`] is due for each before that.
     #[must_use]
     pub fn access(&mut self, access: Access) -> (u64, Changed) {
         let Some(value) = access.write else {
@@ -124,8 +124,8 @@ impl Frame<'_> {
         }
     }
 
-    /// The registers that a GICv3 has alike: in the redistributor for INTIDs 0 to 31, and in the
-    /// distributor for others.
+    /// Accesses the registers that a GICv3 has, too: in the redistributor for INTIDs 0 to 31, and
+    /// in the distributor for others.
     fn common(&mut self, access: Access) -> (u64, Changed) {
         let is_private = matches!(access.offset, 0x200 | 0x280 | 0x300 | 0x380 | 0xc00 | 0xc04);
         if !is_private {
@@ -141,7 +141,7 @@ impl Frame<'_> {
         };
         let offset = access.offset + SGI_FRAME;
         let (value, changed) = frames.access(Access { offset, ..access });
-        // An SGI whose senders were all cleared may still have its request.
+        // An SGI whose senders were all cleared may still have a pending request.
         let value = match (access.offset, access.write) {
             (0x200 | 0x280, None) if access.size == 4 => {
                 value & !SGI_BITS | u64::from(self.private.pending_sgis())
@@ -213,12 +213,12 @@ impl Frame<'_> {
         }
     }
 
-    /// GICD_ITARGETSR of `intid`: for SGIs and PPIs, this vCPU's interface, and 0 if it has the only one
-    /// (4.3.12).
+    /// GICD_ITARGETSR of `intid`: for SGIs and PPIs, this vCPU's interface, or 0 if that is the
+    /// only interface (4.3.12).
     fn targets_of(&self, intid: u64) -> u8 {
         match intid.checked_sub(PRIVATE.into()) {
             Some(n) => self.distributor.version2.targets[n as usize],
-            // A guest without this register takes its interface for the first.
+            // A guest that reads 0 here takes its interface for the first.
             None if self.cpus.len() == 1 && self.me == 0 => 0,
             None => 1 << self.me,
         }

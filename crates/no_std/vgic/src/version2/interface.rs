@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's CPU interface (GICV as its GICC) while it is not in the guest's map: emulates
-//! what hardware does with the list registers. Unlike [`crate::trapped`], it has both groups.
+//! The guest's CPU interface (GICV as its GICC) while it is not mapped for the guest: emulates what
+//! hardware does with the list registers. Unlike [`crate::trapped`], it has both groups.
 
 use super::{GROUP, PRIORITY, SGIS};
 use crate::Access;
@@ -13,7 +13,7 @@ use crate::trapped::{Due, Registers};
 /// Nothing to acknowledge (1023), or only an interrupt of the other group (1022).
 const NONE: u32 = 1023;
 const OTHER_GROUP: u32 = 1022;
-/// Running priority of a CPU that handles nothing.
+/// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;
 
 /// GICV_CTLR, as GICC_CTLR (4.4.1), and GICH_VMCR: EnableGrp0 (0), EnableGrp1 (1), AckCtl (2), FIQEn (3), CBPR (4), EOImode (9).
@@ -26,7 +26,7 @@ const ALIASED_POINT: u32 = 18;
 const POINT: u32 = 21;
 const MASK: u32 = 24;
 
-/// The registers that acknowledge and end: for Group 0, or, aliased, for Group 1 alone.
+/// The registers that acknowledge and end interrupts: for Group 0 or, if aliased, for Group 1 alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// GICC_IAR, GICC_EOIR, GICC_HPPIR.

@@ -157,7 +157,7 @@ fn what_comes_physically_is_listed_as_was_said() {
         assert_eq!(delivery.interface.bank.values[0].hw(), Some(27));
         delivery.interface.bank.acknowledge(0);
         delivery.interface.bank.end(0);
-        // INTID 9 does not come physically; INTID 6 is disabled.
+        // INTID 9 does not arrive physically; INTID 6 is disabled.
         assert!(!delivery.arrive(9));
         set(delivery.private, 0x1_0180, 1 << 6);
         assert!(!delivery.evaluate());
@@ -174,7 +174,7 @@ fn timers_that_can_be_delivered_are_enabled_and_others_end() {
         delivery.interface.active = TIMERS | 1 << 25;
         assert!(delivery.inject(27, Some(27)));
         let _ = delivery.evaluate();
-        // The guest has to end 27, and 25 does not belong to a timer.
+        // The guest has yet to end INTID 27, and INTID 25 does not belong to a timer.
         assert_eq!(delivery.interface.active, 1 << 27 | 1 << 25);
         set(delivery.private, 0x1_0180, 1 << 27);
         let _ = delivery.evaluate();
@@ -315,7 +315,7 @@ fn registers_that_trap_are_what_they_are_in_hardware() {
             (Register::Mask, 0x1ff, 0xfe),
             (Register::Enable, 2, 0),
             (Register::Enable, 1, 1),
-            // The least binary point is 1; then the common binary point.
+            // The smallest binary point is 1; the common binary point follows.
             (Register::BinaryPoint, 0, 1),
             (Register::BinaryPoint, 5, 5),
             (Register::CommonBinaryPoint, 3, 3),

@@ -84,7 +84,7 @@ impl Registers {
         self.values[n] = self.values[n].with_active().without_pending();
     }
 
-    /// Lets the guest end the interrupt of register `n`; a request for maintenance stays.
+    /// Lets the guest end the interrupt of register `n`; a request for a maintenance interrupt stays.
     fn end(&mut self, n: usize) {
         self.values[n].0 &= !(1 << 63);
     }

@@ -111,7 +111,7 @@ fn what_was_asked_for_and_is_not_served_is_found() {
         list.audit_quiet(&bank, &private, false)
     };
     assert_eq!(found(0x1_0280, 0b11), Err(Fault::Requested(0b11)));
-    // The active state of INTID 1 is taken back, too; then INTIDs 0 and 2 are set active.
+    // The active state of INTID 1 is taken back, too; then INTIDs 0 and 2 are made active.
     assert_eq!(found(0x1_0380, 0b10), Err(Fault::Requested(0b11)));
     assert_eq!(found(0x1_0300, 0b101), Err(Fault::Requested(0b111)));
     assert_eq!(private.take_requests(), [0b11, 0b10, 0b101]);

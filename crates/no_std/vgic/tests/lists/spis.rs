@@ -44,7 +44,7 @@ fn an_spi_that_is_pending_twice_reads_as_pending() {
     write(&mut distributor, 0x204, 1 << 8);
     assert!(!list.sync_spis(&mut bank, &mut distributor, SECOND));
     assert_eq!(bank.used(), [(0, 40, PENDING)]);
-    // The SPI is pending in the list and, set once more, in the distributor.
+    // The SPI is pending in the list and, after another write, in the distributor.
     write(&mut distributor, 0x204, 1 << 8);
     assert_eq!(read(&mut distributor, 0x204), 1 << 8);
     assert_eq!(read(&mut distributor, 0x284), 1 << 8);

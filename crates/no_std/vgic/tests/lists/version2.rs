@@ -145,7 +145,7 @@ fn a_sender_is_cleared_alone() {
         delivery.access_senders(byte(0xf24, 1 << 2 | 1 << 5));
         let _ = delivery.evaluate();
         assert_eq!(listed(&delivery), [(4, 2, PENDING)]);
-        // The listed one goes, and the other takes its place.
+        // The listed sender goes, and the other one takes its place.
         delivery.access_senders(byte(0xf14, 1 << 2));
         let _ = delivery.evaluate();
         assert_eq!(listed(&delivery), [(4, 5, PENDING)]);
@@ -319,7 +319,7 @@ struct Spec {
     enabled: u16,
     priority: [u8; 16],
     forwarded: bool,
-    /// The acknowledged interrupts, the last one at the end.
+    /// The acknowledged interrupts, the most recent one last.
     active: Vec<u64>,
 }
 

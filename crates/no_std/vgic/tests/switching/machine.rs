@@ -34,11 +34,11 @@ pub enum Writes {
     Disable(u32),
     /// Sends the interrupt as the physical SGI with its number.
     SendLow(u32),
-    /// Sends the interrupt through the word.
+    /// Sends the interrupt through the pending word.
     SendHigh(u32),
 }
 
-/// The part of the vCPU that is on its CPU.
+/// The vCPU's interrupt delivery on its CPU.
 pub type OnCpu<'a> = Delivery<'a, Hardware, &'a RefCell<Distributor>>;
 
 /// The switch, or a mutant that breaks a rule.
@@ -316,7 +316,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         result
     }
 
-    /// Takes the interrupts that came, and then does `what`.
+    /// Takes the interrupts that have arrived, and then does `what`.
     pub fn does(&mut self, what: Does) {
         self.take();
         match what {

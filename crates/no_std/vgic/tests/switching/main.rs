@@ -13,9 +13,9 @@
 //!
 //! # Not modelled
 //!
-//! The registers of groups, enables and priorities are not loom atomics: loom treats each write of them and
-//! the next step as one step. Executions have at most [`PREEMPTIONS`] preemptions. Loom itself explores no load
-//! buffering, and orders accesses of a device like those of one word.
+//! The registers of groups, enables and priorities are not loom atomics: loom treats each write of
+//! them and the next step as one step. Executions have at most [`PREEMPTIONS`] preemptions. Loom
+//! itself explores no load buffering, and orders accesses to a device like accesses to one word.
 //!
 //! [`version2`] models two vCPUs with a GICv2.
 //!
@@ -41,7 +41,7 @@ use mutants::{
 use vgic::switch::Switch;
 
 /// Preemptions explored per execution if one writer meets a vCPU that switches at most twice;
-/// larger scenarios have one less.
+/// larger scenarios have one fewer.
 const PREEMPTIONS: usize = 3;
 
 /// Actions of the vCPU, and actions of each other CPU.
@@ -53,7 +53,7 @@ fn check<P: Protocol>((does, writers): Scenario) {
     let more = writers.len() > 1 || does.len() > 2;
     builder.preemption_bound = Some(PREEMPTIONS - usize::from(more));
     builder.max_branches = 10_000;
-    // Limits from the environment do not apply: they would pass the executions that they cut off.
+    // Limits from the environment do not apply: executions that they cut off would pass.
     builder.max_permutations = None;
     builder.max_duration = None;
     builder.check(move || {
@@ -162,7 +162,7 @@ const STRAY: &str = "active in the machine";
 const NOT_FREE: &str = "the interface is still held";
 /// The state of an interrupt differs from the last write.
 const LOST: &str = "is pending";
-/// The word is not empty although no sender rings.
+/// The pending word is not empty although no sender rings.
 const LEFT: &str = "left in the word";
 
 /// Declares the tests of the mutants.

@@ -15,13 +15,13 @@ pub const LOOKS_UNLOCKED: u32 = 0;
 pub const KEEPS_AS_REQUEST: u32 = 5;
 /// Only the first sender rings.
 pub const RINGS_ONCE: u32 = 6;
-/// The vCPU empties the word before the flag says that hardware delivers.
+/// The vCPU empties the pending word before the flag says that hardware delivers.
 pub const WORD_FIRST: u32 = 1;
 /// A sender that comes too late drops its request.
 pub const DROPS: u32 = 2;
 /// The vCPU serves requests before the flag says that hardware delivers.
 pub const SERVES_EARLY: u32 = 3;
-/// A sender relies on another sender that has found the first sender's request.
+/// A sender relies on another sender that has taken over its request.
 pub const FORGETS_ITS_OWN: u32 = 4;
 
 pub struct Mutant<const HOW: u32> {

@@ -3,10 +3,10 @@
 //! acknowledges and ends interrupts.
 //!
 //! [`vgic::version2`] and [`vgic::Delivery`] are the real code. The steps between them follow
-//! `hypervisor/src/interrupts/version2.rs`: a request of another vCPU is a word that comes with an interrupt, which a
-//! vCPU takes between its actions. At the end, interrupts are enabled, and the vCPUs handle what is left without any
-//! further request. Then each SGI of each sender was acknowledged at least once and at most as often as it was sent, and so was
-//! each SPI, by one vCPU.
+//! `hypervisor/src/interrupts/version2.rs`: a request of another vCPU is a word that comes with an
+//! interrupt, which a vCPU takes between its actions. At the end, interrupts are enabled, and the
+//! vCPUs handle what is left without any further request. By then, each SGI of each sender has been
+//! acknowledged at least once and at most as often as it was sent; so has each SPI, by one vCPU.
 //!
 //! SGIs below the doorbell are not modelled: they reach a vCPU as physical interrupts, and no other CPU changes their
 //! state. [`HOW`](Cpus) breaks a rule of these steps.
@@ -363,7 +363,7 @@ fn check<const HOW: u32>(scenario: Scenario) {
     });
 }
 
-/// Compares what the vCPUs took with what was sent; they took `early` SPIs before they settled.
+/// Compares the interrupts that the vCPUs took with the ones sent; the vCPUs took `early` SPIs before they settled.
 fn compare(scenario: Scenario, taken: [&[u32]; 2], early: usize) {
     let count = |cpu: usize, of: Does| scenario[cpu].iter().filter(|&&one| one == of).count();
     let both = |of| count(0, of) + count(1, of);

@@ -16,8 +16,8 @@ pub fn wfi<T: Target>(cpu: &T, timed: bool) {
 }
 
 /// Polls for `limit` ticks; returns the requests that it found and took, or 0. After a poll that
-/// returns 0, the CPU's promise to look still holds: the next step withdraws it in one operation
-/// with the check before a halt.
+/// returns 0, the CPU's promise to look still holds: the next step withdraws it in the same operation
+/// that checks for requests before a halt.
 #[inline(always)]
 pub fn poll_for<T: Target, P: Pause>(
     cpu: &T,

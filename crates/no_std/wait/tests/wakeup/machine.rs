@@ -20,7 +20,7 @@ use crate::protocol::{Clearing, Masking, Protocol};
 /// comes only once.
 pub const TICK: u32 = 1 << 8;
 /// Number of clock ticks that a long halt takes. Of the halts that have to wait, every second one is
-/// long; all other halts take none.
+/// long; all other halts take no ticks.
 const LONG_HALT: u64 = 2;
 
 /// One wake-up by a waker.
@@ -42,7 +42,7 @@ pub struct Coverage {
     pub sent: AtomicU64,
     /// Wake-ups whose interrupt was left out.
     pub elided: AtomicU64,
-    /// Wake-ups that found their request set.
+    /// Wake-ups that found their request already set.
     pub coalesced: AtomicU64,
     /// WFIs that had to wait.
     pub blocked: AtomicU64,
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// For the waker: hands over payload `index`, then wakes the target by the
+    /// For the waker: hands over payload `index`, then wakes the target according to the
     /// protocol.
     pub fn wake<P: Protocol>(&self, index: usize, wake: Wake) {
         self.payloads[index].store(1, Relaxed);
@@ -116,7 +116,7 @@ impl World {
         self.payloads[index].load(Relaxed) != 0
     }
 
-    /// Makes an interrupt pending at the target.
+    /// Makes an interrupt pending for the target.
     fn interrupt<P: Protocol>(&self, line: u32) {
         self.lines.fetch_or(line, P::BARRIER);
         self.event.notify();
@@ -127,7 +127,7 @@ impl World {
 pub struct LoomCpu<P> {
     world: Arc<World>,
     masked: Cell<bool>,
-    /// Whether an interrupt that is pending at the unmasking is taken one step later.
+    /// Whether an interrupt that is pending when interrupts are unmasked is taken one step later.
     late: bool,
     unmasked_now: Cell<bool>,
     /// A bit for each payload that was found.
@@ -163,7 +163,7 @@ impl<P: Protocol> LoomCpu<P> {
         }
     }
 
-    /// Whether every payload was found, and no request is left for a next wait to
+    /// Whether every payload was found, and no request is left for the next wait to
     /// find.
     pub fn is_done(&self) -> bool {
         self.seen.get().count_ones() as usize == self.world.payloads.len()
@@ -259,7 +259,7 @@ impl<P: Protocol> Target for LoomCpu<P> {
         &self.world.request
     }
 
-    /// Takes the interrupts that came before.
+    /// Takes the interrupts that came earlier, then masks interrupts.
     fn mask_irq(&self) {
         if !matches!(P::MASKING, Masking::Never | Masking::AfterCheck) {
             self.set_masked();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Model-checks the wake-up protocol: loom runs the executions of a CPU that waits and of one or
-//! two that wake it.
+//! Model-checks the wake-up protocol: loom explores the executions of a CPU that waits and of one or
+//! two CPUs that wake it.
 //!
 //! # Parts that are modelled
 //!
@@ -9,19 +9,19 @@
 //! loops' CPU is a simulated machine, [`machine`]:
 //!
 //! - An interrupt that is sent stays pending until it is taken. An interrupt can be taken before
-//!   any access of the target to the word and before a WFI, while interrupts are not masked. The
-//!   interrupt of a function call takes CALL in its handler, and the last call requests RESCHED
-//!   from its own CPU, as `call::called_function` does; the interrupt of RESCHED sets the flag that
+//!   any access by the target to the word and before a WFI, while interrupts are not masked. The
+//!   handler of a function call's interrupt takes CALL, and the last call requests RESCHED for
+//!   its own CPU, as `call::called_function` does; the handler of RESCHED's interrupt sets the flag that
 //!   a busy CPU checks.
 //! - The scheduler's tick is an interrupt that comes once and requests nothing.
 //! - WFI waits until an interrupt is pending, masked or not. So a lost or wrongly omitted wake-up
 //!   shows as a WFI that nothing ends, which loom reports as a deadlock. In a wait without WFI, it
-//!   shows as a poll that nothing ends, which exceeds loom's limit of branches.
+//!   shows as a poll that nothing ends, which exceeds loom's branch limit.
 //! - An interrupt that is pending when interrupts are unmasked is taken at once or one step later
 //!   (`late`): the architecture only says that it is taken soon.
-//! - A waker's store before it wakes is relaxed, and the target reads the stored value relaxed once
-//!   it has taken the request. A missing ordering shows as a payload that is missing, or as a
-//!   target that waits for the payload for ever.
+//! - A waker's store before its wake-up is relaxed, and so is the target's load of the stored value once
+//!   the target has taken the request. A missing ordering shows as a payload that is missing, or as a
+//!   target that waits for the payload forever.
 //! - The interrupt itself orders earlier stores, because a DSB precedes it; taking the interrupt
 //!   acquires these stores.
 //!
@@ -31,18 +31,18 @@
 //!   it shrink.
 //!
 //! The target waits again and again until it has found every payload, so the model includes states
-//! that one wait leaves to the next.
+//! that one wait leaves for the next.
 //!
 //! # Parts that are not modelled
 //!
 //! - WFE, the monitor and SEV. A poll's pause may return at any time and decides nothing; the
 //!   event stream ensures that it returns at all, and the guest's stress test checks that it
 //!   does.
-//! - Time that passes for all CPUs alike. The target's own steps reach a limit, so that a poll ends
-//!   soon; loom explores which steps of the other CPUs come before that.
+//! - Time that passes for all CPUs alike. The target's own steps advance its clock, so that a poll ends
+//!   soon; loom explores which steps of the other CPUs come before the end.
 //! - EL2, which makes a WFI end late.
-//! - Orders that loom lacks: it explores no load buffering, and no store takes effect after the
-//!   read-modify-write of another thread that ran after it. So a missing DSB is represented by two
+//! - Reorderings that loom lacks: it explores no load buffering, and delays no store past a
+//!   later read-modify-write of another thread. So a missing DSB is represented by two
 //!   mutants: in one, the interrupt orders nothing; in the other, it overtakes the request. Loom
 //!   explores all executions of one wake-up, and executions of two wake-ups with at most
 //!   [`PREEMPTIONS`] preemptions.
@@ -52,7 +52,7 @@
 //!
 //! # Mutants
 //!
-//! A model that can't fail shows nothing. [`protocol`] has variants of the protocol and of the
+//! A model that can't fail proves nothing. [`protocol`] has variants of the protocol and of the
 //! loops with one rule broken in each; for each variant, loom must find an execution that fails, in
 //! a scenario that the real protocol passes.
 #![cfg(loom)]
@@ -83,7 +83,7 @@ struct Scenario {
     way: Way,
     /// Request bits that end a wait.
     wanted: u32,
-    /// Whether pending interrupts are taken one step after the unmasking.
+    /// Whether pending interrupts are taken one step after interrupts are unmasked.
     late: bool,
     /// The wake-ups of each waker; each waker is a thread.
     wakers: &'static [&'static [Wake]],
@@ -159,7 +159,7 @@ fn assert_holds(way: Way, sets: &[(u32, Wakers)]) {
     }
 }
 
-/// Asserts that the executions of `scenario` contained the events that it is about.
+/// Asserts that the executions of `scenario` contained the events that the scenario is about.
 fn assert_covers(scenario: Scenario, coverage: &Coverage) {
     let Scenario {
         way,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that work is posted correctly for a CPU that parks, [`wait::post`]: the wake-up of the
-//! post never comes during the work.
+//! Checks that work is posted correctly for a CPU that parks, [`wait::post`]: the post's wake-up
+//! never comes during the work.
 //!
 //! The poster posts, waits until the work has begun, hands over a payload and wakes the CPU for it.
-//! Whenever the CPU's wait in the work ends, the payload must be there. The mutant posts first and
+//! Whenever the CPU ends a wait during the work, the payload must be there. The mutant posts first and
 //! then wakes; [`post`] excludes that order.
 
 use std::panic::catch_unwind;
@@ -32,7 +32,7 @@ const FOR_NOTHING: &str = "in the work it is woken for nothing";
 /// State that both sides share.
 struct Shared {
     world: Arc<World>,
-    /// Number of the work that was posted last; 0 before that.
+    /// Number of the last posted piece of work; 0 before the first.
     number: Mutex<u32>,
     /// 1 once the work has begun.
     begun: AtomicU32,
@@ -61,7 +61,7 @@ fn seen_before_it_is_woken(shared: &Shared) {
     shared.wake(POSTED);
 }
 
-/// Runs executions with up to [`PREEMPTIONS`]; returns how many found work unparked, and after parking.
+/// Runs executions with up to [`PREEMPTIONS`] preemptions; returns how many found work unparked, and after parking.
 fn explore(way: Way, posting: Posting) -> [u64; 2] {
     let found = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let counted = Arc::clone(&found);
@@ -100,7 +100,7 @@ fn explore(way: Way, posting: Posting) -> [u64; 2] {
     [0, 1].map(|n| found[n].load(Relaxed))
 }
 
-/// Asserts that, with `way` of waiting, work is found both before parking and after it.
+/// Asserts that, with this `way` of waiting, work is found both before parking and after it.
 fn assert_holds(way: Way) {
     let found = explore(way, woken_before_it_is_seen);
     println!("{way:?}: found without parking and after it: {found:?}");

@@ -46,7 +46,7 @@ pub enum TickCheck {
 /// The operations on the request word and the steps of the loops. An operation that a mutant does
 /// not override is the real one.
 pub trait Protocol: Sized + 'static {
-    /// Ordering that the DSB before the interrupt gives.
+    /// Ordering that the DSB before the interrupt provides.
     const BARRIER: Ordering = Release;
     /// Whether the interrupt arrives before the request.
     const OVERTAKES: bool = false;
@@ -54,7 +54,7 @@ pub trait Protocol: Sized + 'static {
     const MASKING: Masking = Masking::Real;
     /// When the handler's flag is cleared.
     const CLEARING: Clearing = Clearing::Real;
-    /// When the tick is checked.
+    /// When the CPU checks whether its tick came.
     const TICK: TickCheck = TickCheck::Real;
 
     /// Calls [`Request::wake`].
@@ -144,7 +144,7 @@ mutants! {
             old & bits
         }
     }
-    /// The waker decides by the value of POLLING before it sets its request.
+    /// The waker decides by the value that POLLING had before the request was set.
     LookBeforeRequest {
         fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
             let polling = elide && request.word().load(Acquire) & POLLING != 0;

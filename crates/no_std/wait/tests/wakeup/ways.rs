@@ -28,12 +28,12 @@ pub enum Way {
     PollThenWfi,
     /// Like [`Self::PollThenWfi`] with [`Limited`], which may end without a request.
     LimitedThenWfi,
-    /// Like [`Self::PollThenWfi`] with [`idle::poll_while`]: a CPU that is first made to poll, and
-    /// later no longer.
+    /// Like [`Self::PollThenWfi`] with [`idle::poll_while`]: a CPU that is made to poll at first, but
+    /// not later.
     ForcedThenWfi,
     /// Like [`Self::PollThenWfi`] with [`idle::relax_while`].
     RelaxedThenWfi,
-    /// [`idle::halt_unless`] the tick came, as in a CPU that idles by governor.
+    /// [`idle::halt_unless`] the tick came, as on a CPU with a governor.
     WfiOrTick,
 }
 
@@ -141,7 +141,7 @@ impl<P, First: Idle<LoomCpu<P>>, Others: Idle<LoomCpu<P>>> Idle<LoomCpu<P>>
     }
 }
 
-/// Polls for [`LIMIT`], as if it were made to poll.
+/// Polls for [`LIMIT`], as a CPU does that is made to poll.
 struct Forced {
     wanted: u32,
 }

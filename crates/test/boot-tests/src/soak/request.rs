@@ -14,14 +14,14 @@ use running::options::{JobArgs, LimitArgs, Metric};
 use shell::command::quoted;
 use shell::failure::bad_input;
 
-/// The boot argument with which EL2 reserves memory for every kind of neighbour that a soak may draw.
+/// The boot argument that makes EL2 reserve memory for every kind of neighbour that a soak may choose at random.
 const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
 
-/// Number of progress reports of a round (`guest-kernel-shim/trials/src/soak/progress.rs`).
+/// Number of progress reports per round (`guest-kernel-shim/trials/src/soak/progress.rs`).
 const REPORTS: u64 = 40;
 /// Number of wake-ups that take no longer than the board's limit on the time between two reports.
 const DUE_AT: u64 = 10_000;
-/// Wake-ups of a round, unless an option names their number.
+/// Wake-ups per round, unless an option sets their number.
 const WAKE_UPS: u64 = 20_000;
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl fmt::Display for Round {
 }
 
 impl Request {
-    /// Creates the request, or returns an error if a combination of options has no job.
+    /// Creates the request, or returns an error if a round's options can't be used.
     pub fn new(args: &SoakArgs) -> Result<Self> {
         let linux = args.given.guest.is_some();
         if linux && args.minutes == 0 {
@@ -191,7 +191,7 @@ impl Request {
     }
 }
 
-/// Returns the further boot arguments. If they name a neighbour, each CPU draws one from time to time.
+/// Returns the further boot arguments. If these reserve memory for neighbours, each CPU gets one from time to time.
 fn boot_arguments(args: &SoakArgs) -> Option<String> {
     let neighbour = args.neighbour.then_some(NEIGHBOUR);
     let words: Vec<&str> = neighbour
@@ -201,7 +201,7 @@ fn boot_arguments(args: &SoakArgs) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Returns the machines of the rounds, in turn.
+/// Returns the machines that the rounds use in turn.
 fn combinations(args: &SoakArgs) -> Result<Vec<Combination>> {
     let linux = args.given.guest.is_some();
     let metric = match args.metric {

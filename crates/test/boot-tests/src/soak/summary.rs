@@ -14,7 +14,7 @@ use super::request::{Request, Round};
 /// Counts of operations, by the names that the guest gives them.
 type Counts = BTreeMap<String, u64>;
 
-/// A round that was booted, whether it ended regularly or not.
+/// A round that was booted, whether or not it ended normally.
 #[derive(Debug, Serialize)]
 pub struct Done {
     seed: u64,
@@ -172,7 +172,7 @@ impl Summary {
         json::text(self)
     }
 
-    /// Returns the summary as lines for people.
+    /// Returns the summary as lines for people to read.
     pub fn lines(&self) -> Vec<String> {
         let combinations = self.combinations.iter().map(|one| {
             let rate = |name: &str| one.per_second.get(name).copied().unwrap_or(0.0);

@@ -21,7 +21,7 @@
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
 //! says = "text"               # part of the error
 //! console = ["stage", "text"] # parts of the console's log, in this order
-//! times = { "text" = 1 }      # how often the console has it, anywhere
+//! times = { "text" = 1 }      # how often the console shows it, anywhere
 //! table = ["text"]            # parts of the table on a terminal
 //! table_lacks = ["text"]      # and texts that the table must not contain
 //! skipped = 0                 # how many cells are skipped; any number if absent
@@ -37,7 +37,7 @@
 //! p50 = [100, 5000]
 //! max_p50 = 5000
 //! max = [100, 5000]           # the largest sample
-//! path = 66                   # path of each sample, if samples are split into parts; [60, 70]: its median
+//! path = 66                   # critical path of each sample, if samples have stages; [60, 70]: its median
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # all samples are equal
@@ -49,9 +49,9 @@
 //! less = { wait = "wfi" }     # than every cell that `than` chooses; `same` and `as`: equal medians
 //! than = { wait = "spin" }
 //!
-//! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
-//! after = 2                   # each with that many passes unless the cell has ended
-//! into_next = 3000            # likewise with this many bytes of the next pass
+//! [[cut]]                     # the log up to the end of this pass, as `report` reads it, has every cell,
+//! after = 2                   # each with this many passes unless the cell ended earlier
+//! into_next = 3000            # likewise with this many further bytes, from the next pass
 //!
 //! [[same]]                    # a further run, with these options in place of those above,
 //! run = { boot = "virtio" }   # has the same cells,
@@ -87,11 +87,11 @@ use shell::failure::{BadInput, is_bad_input};
 use shell::folder::Folder;
 use shell::{files, mistake, places};
 
-/// Limit, in seconds of the emulator's own time, on a boot without progress while the rules are watched at each
-/// instruction: a boot of Linux prints nothing for a long time.
+/// Time, in seconds of the emulator's own time, that a boot may go without progress while the rules are checked at each
+/// instruction. Linux prints nothing for a long time while it boots.
 const WATCHED_PATIENCE: u64 = 7200;
-/// The factor by which a boot takes longer while the rules are watched. The emulator runs each CPU as a thread: when
-/// 512 CPUs pass a lock on in order, the lock waits until the host runs each thread in turn.
+/// Factor by which a boot takes longer while the rules are checked. The emulator runs each CPU as a thread: when 512
+/// CPUs hand over a lock in order, each handover waits until the host runs the next thread.
 const WATCHED_SLOWER: u64 = 10;
 
 #[derive(Debug, Deserialize)]
@@ -111,16 +111,16 @@ pub struct Case {
     run: Options,
     /// The kernel to run in place of Rouse's own guest.
     guest: Option<Kernel>,
-    /// The firmware to boot with; `None` for the board's usual way.
+    /// The firmware to boot with; `None` to boot in the board's usual way.
     firmware: Option<Firmware>,
     #[serde(default)]
     expect: Expect,
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
-    /// Cells that must cost less than other cells, or as much as these.
+    /// Cells that must cost less than, or as much as, other cells.
     #[serde(default)]
     order: Vec<Order>,
-    /// Requirements on the results that are read from a truncated log.
+    /// Requirements on the results read from a truncated log.
     #[serde(default)]
     cut: Vec<Cut>,
     /// Further runs that must have equal results.
@@ -151,8 +151,8 @@ impl Case {
         Ok(case)
     }
 
-    /// Returns the time limit of the test's boots in seconds, or a huge number if the test sets no limit. The shortest
-    /// tests set one.
+    /// Returns the time limit of each of the test's boots in seconds, or a huge number if the test sets no limit. The
+    /// shortest tests do set one.
     pub fn patience(&self) -> i64 {
         let timeout = self.run.get("timeout");
         timeout
@@ -190,7 +190,7 @@ impl Case {
     }
 
     /// Boots, and compares the results with the requirements. With `again`, repeats even boots whose outcome is known.
-    /// Returns the folder with the logs, as text for people.
+    /// Returns the folder with the logs, as text to display.
     pub fn run(&self, again: bool) -> Result<String> {
         let test = |before: &Arc<BootCache>| self.boot_and_compare(before);
         let (place, as_before) = BootCache::of_test(&self.name, again, test)?;
@@ -233,8 +233,8 @@ impl Case {
         Ok(session.place)
     }
 
-    /// Returns the reason if the test can't run with the rules watched. The rules need an emulator that reports the
-    /// instructions of its CPUs.
+    /// Returns why the rules can't be checked during this test, or `None` if they can. Checking needs an emulator that
+    /// reports the instructions of its CPUs.
     pub fn why_no_rules(&self) -> Option<String> {
         let args = options(&self.run).ok()?;
         match self.board()?.machine {
@@ -262,8 +262,8 @@ impl Case {
     }
 
     /// Returns the parts of the images that the test reaches, as far as its options show: ways to boot, to deliver and
-    /// to trap, its own firmware or kernel, and the `rouse.` boot arguments. Returns none if the rules can't be watched,
-    /// if Linux is the kernel, or if the test compares boots under several hypervisors, which count different events.
+    /// to trap, its own firmware or kernel, and the `rouse.` boot arguments. Returns none if the rules can't be
+    /// checked, if Linux is the kernel, or if the test compares several hypervisors, which count different events.
     pub fn reached_parts(&self) -> BTreeSet<String> {
         /// Options. Each value of such an option is a separate part.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
@@ -305,7 +305,7 @@ impl Case {
     }
 
     /// Makes the test's first run, and watches for breaches of the architecture's rules. The CPUs run in parallel, so
-    /// numbers mean nothing, and nothing else is compared.
+    /// the measured values mean nothing, and no results are compared.
     pub fn run_strict(&self) -> Result<Session> {
         let mut args = options(&self.run)?;
         args.job.metric = Some(Metric::Time);
@@ -320,7 +320,7 @@ impl Case {
         self.boot(job, &format!("{}-strict", self.name))
     }
 
-    /// Returns the folders of its boots. A refused boot has none.
+    /// Returns the folders of the test's boots. A refused boot has none.
     pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
         let names = (2..).map(|number| format!("{}-{number}", self.name));
         let names = std::iter::once(self.name.clone()).chain(names);

@@ -43,7 +43,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// The expected critical path: a value that is equal in each sample, or a range for the median.
+/// The expected critical path: a value that every sample must have, or a range for the median.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 enum Path {
@@ -200,7 +200,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Compares why the cell ended, its unit, how much the core's clock changed, the counter's step, and the energy.
+    /// Compares why the cell ended, its unit, the change of the core's clock, the counter's step, and the energy.
     fn compare_words(&self, cell: &Cell) -> Result<()> {
         if let Some(wanted) = &self.ended {
             let ended = cell.ended.map_or("nothing", Word::name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder that `dist` makes is equal each time, and has the checksums of its files. `dist` refuses to make it if a
-//! file contains a path of the machine. The image is equal byte for byte, whatever folder it is built in.
+//! `dist` makes an equal folder each time, with the checksums of its files. `dist` refuses to make a folder if a file
+//! contains a path on this machine. The image is byte for byte the same, whatever folder it is built in.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,8 +16,8 @@ use shell::{places, processor_time};
 
 /// Name of the folder with a copy of the sources.
 const COPY: &str = "r\u{f6}use, a copy";
-/// The folder to which images map the paths of dependencies. On a machine where a user has this folder, such a path is
-/// a path of the machine.
+/// The folder to which images map the paths of dependencies. On a machine where a user has a folder with this path, the
+/// mapped paths name files of that machine.
 const NAMED_IN_IMAGES: &str = "/cargo/registry";
 
 /// Makes the folder twice, and once as a user who has the folder that images name. Then builds the image in a copy of
@@ -41,7 +41,7 @@ pub fn run() -> Result<()> {
     check_copy(place.path())
 }
 
-/// Makes the folder as a user whose paths appear in images, and checks that `dist` refuses.
+/// Makes the folder as a user whose own paths appear in images, and checks that `dist` refuses.
 fn check_refusal(to: &Path) -> Result<()> {
     let mut making = dist_command(to)?;
     if let Some(home) = toolchain::output("rustup", &["show", "home"]) {
@@ -61,7 +61,7 @@ fn check_refusal(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a copy of the sources gives an equal packed image, byte for byte. The image contains an empty guest:
+/// Checks that a copy of the sources gives the same packed image, byte for byte. The image contains an empty guest:
 /// compiling Rouse's own two guests, which have the same compiler flags, would take four minutes of processor time in
 /// the copy.
 fn check_copy(place: &Path) -> Result<()> {

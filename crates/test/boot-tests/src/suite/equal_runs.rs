@@ -13,9 +13,9 @@ use super::options::Options;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Same {
-    /// Options that replace the test's.
+    /// Options that replace the options of the test.
     run: Options,
-    /// The largest difference of medians, in per cent.
+    /// The largest difference between medians, in per cent.
     percent: f64,
 }
 

@@ -18,7 +18,7 @@ use shell::command;
 use shell::partial_files::Scratch;
 use shell::{places, processor_time};
 
-/// The cells, each as options of `run`. Each takes a boot.
+/// The cells, each as options of `run`. Each cell has its own boot.
 const CELLS: [&str; 9] = [
     "--workload=pingpong --wait=wfi --trap=none --deliver=inject",
     "--workload=pingpong --wait=wfi --trap=none --deliver=direct",

@@ -12,7 +12,7 @@ use running::images;
 use running::job::DirtyFirmware;
 use shell::partial_files;
 
-/// A test's options of the firmware.
+/// A test's options for the firmware.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {

@@ -38,7 +38,7 @@ enum Body {
 #[derive(Debug)]
 struct CommandLine {
     words: &'static [&'static str],
-    /// A text that its output has to contain.
+    /// A text that the command's output has to contain.
     says: &'static str,
 }
 
@@ -151,7 +151,7 @@ pub fn matching(filter: &str) -> Vec<&'static Gate> {
 }
 
 impl Gate {
-    /// Returns the name of the tool that the test needs and this computer lacks.
+    /// Returns the name of the tool that the test needs but this computer lacks.
     pub fn lacks(&self) -> Option<String> {
         match &self.body {
             Body::CommandLine(line) if line.words.contains(&"gem5") => {
@@ -162,7 +162,7 @@ impl Gate {
         }
     }
 
-    /// Runs the test. With `again`, repeats even boots that can only have the known outcome. Returns a note to print on
+    /// Runs the test. With `again`, repeats even boots whose outcome can't have changed. Returns a note to print on
     /// success.
     pub fn run(&self, again: bool) -> Result<String> {
         match &self.body {

@@ -19,17 +19,17 @@ use publishing::pages as kinds;
 use shell::terminal::print_lines;
 use shell::{places, processor_time};
 
-/// The number of last lines of Cargo's output to print if tests fail. Cargo stops at the first test program with a
+/// Number of lines to print from the end of Cargo's output if tests fail. Cargo stops at the first test program with a
 /// failure, so the failure is near the end.
 const SHOWN: usize = 100;
 /// Replaces Cargo's output for tests that were not run.
 const UNCHANGED: &str = "not run: they passed before, and nothing of them has changed\n";
 
-/// A kind of host tests.
+/// A kind of host test.
 #[derive(Clone, Copy, Debug)]
 struct TestKind {
     name: &'static str,
-    /// Returns the name of the tool that these tests need and this computer lacks.
+    /// Returns the name of the tool that these tests need but this computer lacks.
     lacks: fn() -> Option<String>,
     tests: fn() -> Result<Tests>,
 }
@@ -49,9 +49,9 @@ struct Tests {
 /// How tests are run.
 #[derive(Clone, Copy, Debug)]
 pub struct How<'a> {
-    /// Text that the names of the tests to run contain; all tests run if it is empty.
+    /// Text that a test's name must contain for the test to run; empty for all tests.
     pub filter: &'a str,
-    /// Whether to repeat even tests that can only have the known outcome.
+    /// Whether to repeat even tests whose outcome can't have changed.
     pub again: bool,
 }
 
@@ -73,8 +73,8 @@ const KINDS: [TestKind; 3] = [
     },
 ];
 
-/// Runs the first kind of tests and shows its output. Runs the other kinds of tests meanwhile, without output, and
-/// prints their outcomes at the end.
+/// Runs the first kind of test and shows its output. Meanwhile, runs the other kinds without output, and prints their
+/// outcomes at the end.
 pub fn run_shown(how: How) -> Result<()> {
     let [first, others @ ..] = KINDS;
     let (status, others) = thread::scope(|scope| {
@@ -102,14 +102,14 @@ pub fn run_shown(how: How) -> Result<()> {
     Ok(())
 }
 
-/// Returns a task for each kind of tests, to run next to other tests: Cargo's output goes to a file.
+/// Returns a task for each kind of test, to run at the same time as other tests: Cargo's output goes to a file.
 pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
     let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.run_quiet(how)));
     tasks.collect()
 }
 
-/// Returns what Cargo printed when it last ran each kind of tests.
+/// Returns the output of Cargo's last run of each kind of test.
 pub fn last_output() -> Result<String> {
     let run = KINDS.iter().filter(|kind| (kind.lacks)().is_none());
     let texts = run.map(|kind| {
@@ -133,7 +133,7 @@ impl TestKind {
         }
     }
 
-    /// Runs the tests, unless they can only have the known outcome. Returns the path of their output.
+    /// Runs the tests, unless their outcome can't have changed. Returns the path of their output.
     fn run_quiet(self, how: How) -> Result<String> {
         let path = log_path(self.name);
         let place = || places::shown(&path);
@@ -269,9 +269,9 @@ fn browser_tests() -> Result<Tests> {
     })
 }
 
-/// Returns the model checks: tests with loom's atomics, which need a separate build. Model checks run one at a time. A
-/// model check allocates and frees the stacks of its threads for every order that it tries, and two such tests in one
-/// process wait for each other in the kernel for longer than they take one after the other.
+/// Returns the model checks: tests with loom's atomics, which need a separate build. Model checks run one at a time:
+/// for every order that it tries, a model check allocates and frees the stacks of its threads, and two checks in one
+/// process would wait so long for each other in the kernel that they would take longer than one after the other.
 fn model_checks() -> Tests {
     let words = [
         "--release",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Emulators that run at the same time have equal results, byte for byte, to emulators that run one after another. And
-//! a cell's result does not depend on the cells before it, so parts of a plan give the results of the whole plan.
+//! Emulators that run at the same time give the same results, byte for byte, as emulators that run one after another.
+//! And a cell's result does not depend on the cells before it, so parts of a plan give the results of the whole plan.
 //!
-//! One sample of a comparison may differ. In a count, 4 of a million did, as if the next CPU had been scheduled early
+//! One sample of a comparison may differ. In one count, 4 in a million did, as if the next CPU had been scheduled early
 //! and a polling CPU had polled once more. Besides the thread that runs the CPUs, QEMU has threads that follow the
-//! host's clock; whether one of them is the cause is not known. A dependence on what ran before or at the same time
+//! host's clock; it is not known whether one of them is the cause. A dependence on what ran before or at the same time
 //! changes more than one sample.
 
 use std::fs;
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a cell with `samples`, one of each pass.
+    /// Returns a cell with `samples`, one for each pass.
     fn cell(wait: Wait, samples: [u64; 4]) -> Cell {
         let mut cell = Cell::default();
         cell.what.wait = wait;

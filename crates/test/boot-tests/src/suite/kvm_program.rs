@@ -28,8 +28,8 @@ const LISTS: [(&str, &str); 3] = [
     ("wait", "busy,wfi,poll-wfi"),
     ("deliver", "inject"),
 ];
-/// The largest difference of two medians, in per cent. The guest and the instructions of a wake-up are the same, but
-/// the host has one more process.
+/// The largest difference between two medians, in per cent. The guest and the instructions of a wake-up are the same,
+/// but the host has one more process.
 const APART: f64 = 1.0;
 /// The traps that KVM sets on this host.
 const TRAP: Trap = Trap::None;

@@ -13,7 +13,7 @@ use shell::places;
 /// Options of `run` and their values.
 pub type Options = BTreeMap<String, toml::Value>;
 
-/// Parses the options like `run` does. Makes paths relative to the workspace.
+/// Parses the options as `run` does. Makes paths relative to the workspace.
 pub fn options(run: &Options) -> Result<RunArgs> {
     let mut line = vec!["run".to_owned()];
     for (option, value) in run {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requirements that some cells cost less than other cells, or as much as these.
+//! Requirements that some cells cost less than, or as much as, other cells.
 
 use anyhow::{Result, ensure};
 use results::{Cell, Results};
@@ -14,7 +14,7 @@ use super::cells::{Select, selected};
 pub enum Order {
     /// Every cell in `less` has a smaller median than every cell in `than`.
     Less { less: Select, than: Select },
-    /// The medians of the cells of `same` and `as` are equal.
+    /// Every cell in `same` has the same median as every cell in `as`.
     Same { same: Select, r#as: Select },
 }
 

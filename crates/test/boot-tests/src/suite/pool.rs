@@ -16,13 +16,13 @@ use shell::terminal::{print_lines, say};
 
 pub struct Task<'a> {
     name: &'a str,
-    /// The tool that the task needs and this computer lacks.
+    /// The tool that the task needs but this computer lacks.
     lacks: Option<String>,
     run: Box<dyn FnOnce() -> Result<String> + Send + 'a>,
 }
 
 impl<'a> Task<'a> {
-    /// Creates a task that runs `run`, and prints the text that it returns. The task is skipped if it `lacks`
+    /// Creates a task that runs `run`, and prints the text that `run` returns. The task is skipped if it `lacks`
     /// something.
     pub fn new(
         name: &'a str,
@@ -34,7 +34,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Returns the number of CPUs that this computer can use at a time.
+/// Returns the number of CPUs of this computer that can run at the same time.
 pub fn all_cpus() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
@@ -118,7 +118,7 @@ impl Outcomes {
 
     /// Prints the skipped tests, and the number of tests for each outcome. Fails if a test failed.
     pub fn judge(mut self) -> Result<()> {
-        // The tests end in any order, so the list is sorted.
+        // The tests can end in any order, so sort the list.
         self.skipped.sort_unstable();
         self.failed.sort_unstable();
         if !self.skipped.is_empty() {

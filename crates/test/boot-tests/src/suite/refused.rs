@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for measurements refuses boot arguments that only images for tests know, in a line that names the remedy.
+//! A measurement image refuses boot arguments that only test images know, in a line that names the remedy.
 
 use anyhow::{Result, ensure};
 
@@ -14,7 +14,7 @@ use shell::progress::Progress;
 /// Boot arguments: the hypervisor refuses the first, and the guest refuses the second.
 const REFUSED: [&str; 2] = ["rouse.fault=el2-hang", "rouse.fault=cell-hang"];
 
-/// Boots images for measurements with arguments for which xtask otherwise builds images for tests.
+/// Boots measurement images with arguments for which xtask otherwise builds test images.
 pub fn run() -> Result<()> {
     interrupt::catch()?;
     for refused in REFUSED {

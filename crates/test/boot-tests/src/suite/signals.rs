@@ -2,8 +2,8 @@
 //! Tests that kill this program half-way. The program must keep the results that it has, its exit status must be the
 //! signal's, and no emulator may be left.
 //!
-//! No test waits for a fixed time: it sends the signal when the program's output shows that the program is at the right
-//! place, and then waits for the consequences. If they take longer than [`PATIENCE`], the test fails.
+//! No test waits for a fixed time. Each test sends the signal when the program's output shows that the program has come
+//! far enough, and then waits for the consequences. If these take longer than [`PATIENCE`], the test fails.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek};

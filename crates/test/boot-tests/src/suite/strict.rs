@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs tests that boot, and watches for breaches of the rules of the architecture.
+//! Runs tests that boot, and watches for breaches of the architecture's rules.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -19,8 +19,8 @@ use shell::failure::bad_input;
 use shell::interrupt;
 use shell::terminal::say;
 
-/// The tests in which EL2 breaks rules on purpose, each with the rules about an interrupt controller that its machine does
-/// not have. Each function in the file [`PLANTED`] breaks the rule of its name.
+/// The tests in which EL2 breaks rules on purpose, each with the rules about an interrupt controller that its machine
+/// does not have. Each function in the file [`PLANTED`] breaks the rule after which it is named.
 const PLANTS: [(&str, &[&str]); 2] = [
     ("fault-el2-breaks-rules", &["gich-read-back"]),
     (
@@ -29,8 +29,8 @@ const PLANTS: [(&str, &[&str]); 2] = [
     ),
 ];
 const PLANTED: &str = "hypervisor/src/planted/with/broken_rules.rs: ";
-/// Rules that EL2 can't break there: the first takes two CPUs, the second a fault, and the third memory that EL2 both
-/// writes and executes.
+/// Rules that EL2 can't break in these tests: the first needs two CPUs, the second a fault, and the third memory that
+/// EL2 both writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
 
 /// Fails if a rule was broken by accident. If `test` is one of [`PLANTS`], also fails if a rule that it breaks on purpose
@@ -107,7 +107,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     tally.judge()
 }
 
-/// Fails if a boot that should succeed did not end by itself: then a part of the code was not watched.
+/// Fails if a boot that should succeed did not end by itself, because part of the code was then not checked.
 fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     match &session.failure {
         Some(failure) if case.is_to_succeed() && !failure.is_about_figures() => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of the time that tests took, for people. No test fails because of its time.
+//! Tables of the time that tests took, for people to read. No test fails because of its time.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -9,7 +9,7 @@ pub struct Took {
     name: String,
     /// Wall-clock time, including waits for concurrent tests.
     wall: Duration,
-    /// Processor time of all its processes.
+    /// Processor time of all processes of the test.
     cpu: Duration,
 }
 
@@ -60,7 +60,7 @@ fn seconds(milliseconds: u64) -> f64 {
 
 /// Returns the test programs, with their packages, and the milliseconds that each program reports.
 ///
-/// Cargo names a package only before its first program, whose file has the name of the package.
+/// Cargo names a package only before the package's first program, whose file has the package's name.
 fn programs(said: &str) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let (mut package, mut name) = (String::new(), None);

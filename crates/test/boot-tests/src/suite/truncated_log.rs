@@ -13,7 +13,7 @@ use wire::Record;
 pub struct Cut {
     /// The number of passes that the log keeps.
     after: u64,
-    /// The number of bytes of the next pass that the log also keeps: it then ends within a block.
+    /// The number of bytes of the next pass that the log also keeps, so that the log ends within a block.
     #[serde(default)]
     into_next: usize,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sweep on several workers, as docs/results.md describes it: GNU parallel gives each a part, makes a failed part again by
-//! itself, and `report` puts the parts together.
+//! A sweep on several workers, as docs/results.md describes it: GNU parallel gives each worker a part and repeats a
+//! part that failed, and `report` puts the parts together.
 
 use std::fs;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn workers(place: &Path, more: &[&str]) -> Result<Output> {
     processor_time::output(&mut command).context("GNU parallel can't be started again")
 }
 
-/// Runs this program with `words`, and returns the cells of its results, without the label of a run and the number in its plan.
+/// Runs this program with `words`. Returns its results' cells, without the run's label and the number in its plan.
 fn cells(place: &Path, words: &str, folder: &str) -> Result<Vec<(String, Value)>> {
     let folder = place.join(folder);
     let mut command = Command::new(places::program()?);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A model of one CPU's virtual CPU interface with its list registers (IHI 0069H, chapter 6 and 12.4). The model
-//! performs the actions of the hardware between two exits.
+//! A model of one CPU's virtual CPU interface with its list registers (IHI 0069H, chapter 6 and 12.4). The model does
+//! everything that the hardware does between two exits.
 
 use vgic::{Asked, Bank, ListRegister};
 
@@ -18,7 +18,7 @@ pub struct Interface {
     registers: Vec<ListRegister>,
     /// ICH_HCR_EL2.NPIE, TALL1 and TC.
     asked: Asked,
-    /// Physical INTIDs that the interface deactivated, a bit each.
+    /// Physical INTIDs that the interface deactivated, one bit each.
     ended_physically: u32,
     /// ICH_AP1R0_EL2: one bit per active priority.
     pub running: u32,
@@ -59,7 +59,7 @@ impl Interface {
         Some(one.intid())
     }
 
-    /// Writes ICV_EOIR1_EL1. With EOImode 0, the write deactivates the interrupt only if it has the dropped priority.
+    /// Writes ICV_EOIR1_EL1. With EOImode 0, deactivates the interrupt only if its priority is the one dropped.
     pub fn end(&mut self, intid: u32) {
         let dropped = self.running.trailing_zeros();
         self.running &= self.running.wrapping_sub(1);
@@ -101,7 +101,7 @@ impl Interface {
         self.on = settings & 1 << 1 != 0;
     }
 
-    /// Returns the physical INTIDs that the interface deactivated since the last call, a bit each.
+    /// Returns the physical INTIDs that the interface deactivated since the last call, one bit each.
     pub fn take_ended_physically(&mut self) -> u32 {
         core::mem::take(&mut self.ended_physically)
     }

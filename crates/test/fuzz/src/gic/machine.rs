@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual GIC of crate `vgic`, with a model of the CPU interface for each vCPU. [`vgic::Delivery`] connects the
-//! parts, like in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and
+//! parts, as in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and
 //! `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
@@ -17,19 +17,19 @@ use super::spec::{CPUS, affinity};
 /// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 
-/// INTIDs of the timers; each has an interrupt line and a physical interrupt with its INTID.
+/// INTIDs of the timers. Each timer has an interrupt line, and a physical interrupt with its INTID.
 pub const TIMERS: [u32; 2] = [27, 30];
 /// [`TIMERS`] as a mask.
 pub const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
 
-/// A CPU's physical interrupts for the guest's timers, a bit each. EL2 takes them, and list registers end them, like on
-/// hardware.
+/// A CPU's physical interrupts for the guest's timers, one bit each. As on hardware, EL2 takes these interrupts, and
+/// list registers end them.
 #[derive(Debug, Default)]
 pub struct Physical {
     /// Interrupts whose interrupt line is high.
     pub lines: u32,
     enabled: u32,
-    /// Interrupts that EL2 has taken and nobody has ended.
+    /// Interrupts that EL2 has taken and that have not been ended since.
     pub active: u32,
 }
 
@@ -49,7 +49,7 @@ impl Physical {
         self.active &= !(1 << intid);
     }
 
-    /// Takes the interrupts that are signalled, which become active.
+    /// Takes the signalled interrupts, and makes them active.
     pub fn take_signalled(&mut self) -> u32 {
         let signalled = self.lines & self.enabled & !self.active;
         self.active |= signalled;
@@ -277,7 +277,7 @@ impl Machine {
         }
     }
 
-    /// Takes every physical interrupt of the timers that is signalled.
+    /// Takes every signalled physical interrupt of the timers.
     pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
             let signalled = self.cpus[cpu].physical.take_signalled();
@@ -327,8 +327,8 @@ impl Machine {
         one.physical.active &= !one.interface.take_ended_physically();
     }
 
-    /// Accesses a register of `cpu`'s CPU interface if the access traps, and returns the value that a read has. Returns
-    /// `None` if the access does not trap.
+    /// Accesses a register of `cpu`'s CPU interface if the access traps, and returns the value read. Returns `None` if
+    /// the access does not trap.
     pub fn try_trap(&mut self, cpu: usize, register: Register, write: Option<u64>) -> Option<u64> {
         if !self.cpus[cpu].interface.asked().traps {
             return None;
@@ -343,7 +343,7 @@ impl Machine {
         Some(value)
     }
 
-    /// Takes every maintenance interrupt that is asserted.
+    /// Takes every asserted maintenance interrupt.
     pub fn maintenance(&mut self) {
         for cpu in 0..CPUS {
             let mut taken = 0;
@@ -359,8 +359,8 @@ impl Machine {
         }
     }
 
-    /// Removes all pending interrupts from the list registers of `cpu` and lists them again, like a change of the
-    /// delivery does.
+    /// Removes all pending interrupts from the list registers of `cpu` and lists them again, as a change of delivery
+    /// does.
     pub fn drain(&mut self, cpu: usize) {
         let mut delivery = self.delivery(cpu);
         // The hypervisor does not change the delivery while an interrupt is active.
@@ -386,7 +386,7 @@ impl Machine {
         one.list.state(&one.interface, intid).active
     }
 
-    /// Updates the interrupts of `cpu` after a change of registers, and the other CPUs' interrupts if needed.
+    /// Updates the interrupts of `cpu` after registers have changed, and the other CPUs' interrupts if needed.
     pub fn evaluate(&mut self, cpu: usize) {
         self.cpus[cpu].shown = true;
         if self.delivery(cpu).evaluate() {
@@ -406,14 +406,14 @@ impl Machine {
         self.delivery(cpu).publish();
     }
 
-    /// Returns the result of [`Delivery::audit`] for `cpu`, and the physical interrupts that are active without need.
+    /// Returns the result of [`Delivery::audit`] for `cpu`, and the physical interrupts that are needlessly active.
     pub fn audit(&mut self, cpu: usize) -> (Result<(), vgic::Fault>, u32) {
         let delivery = self.delivery(cpu);
         (delivery.audit(false, false), delivery.stray())
     }
 
-    /// Returns an interrupt that is listed twice, and a CPU that lists it: a private one in two list registers of this
-    /// CPU, or an SPI in any two list registers.
+    /// Returns an interrupt that is listed twice, and a CPU that lists it. A private interrupt is listed twice if it is
+    /// in two list registers of one CPU, and an SPI if it is in any two list registers.
     pub fn listed_twice(&self) -> Option<(usize, u32)> {
         let cpus = self.cpus.iter().enumerate();
         let mut listed: Vec<(usize, u32)> = cpus

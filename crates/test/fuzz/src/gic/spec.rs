@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference: the behaviour of a GIC with one security state, in the most naive form. The reference has no list
-//! registers, no queues, and no vCPUs that hold interrupts. An interrupt consists of a few flags, which decide the
+//! The reference: the behaviour of a GIC with one security state, modelled as naively as possible. The reference has no
+//! list registers, no queues, and no vCPUs that hold interrupts. Each interrupt has a few flags, which determine the
 //! interrupt that a CPU must signal (IHI 0069H, 4.1 for the states, 4.8 for priorities).
 
 /// Number of vCPUs.
@@ -50,7 +50,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Returns the interrupt's bit of ISPENDR: whether it is pending for either reason.
+    /// Returns the interrupt's bit in ISPENDR: whether it is pending because of `pending` or `line`.
     pub const fn is_pending(&self) -> bool {
         self.pending || self.line
     }
@@ -101,7 +101,7 @@ impl Bits {
     }
 }
 
-/// A CPU's interface.
+/// A CPU interface.
 #[derive(Clone, Debug)]
 pub struct Interface {
     /// ICC_PMR_EL1.

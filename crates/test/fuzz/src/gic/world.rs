@@ -2,8 +2,8 @@
 //! Runs the machine and the reference in lockstep. With any number of list registers, the machine may differ from the
 //! reference only in one respect:
 //!
-//! - The pending and active states of another vCPU may be current, or as old as that vCPU's last access to its own
-//!   registers or the distributor's, or as any CPU's last write to these registers.
+//! - The pending and active states of another vCPU may be stale: they may date from that vCPU's last access to its own
+//! registers or the distributor's, or from any CPU's last write to these registers.
 
 use trap::interface::Register;
 use vgic::Bank;
@@ -19,8 +19,8 @@ pub enum GuestAction {
     Acknowledge(usize),
     /// A CPU ends the interrupt that it acknowledged last.
     End(usize),
-    /// A CPU deactivates one of the interrupts that it ended with EOImode 1: the interrupt at an index, modulo the
-    /// number of such interrupts.
+    /// A CPU deactivates one of the interrupts that it ended with EOImode 1. The second field is the interrupt's index,
+    /// modulo the number of such interrupts.
     Deactivate(usize, usize),
     /// A CPU sends an SGI to the CPUs of a bit map.
     Send(u32, u8),
@@ -43,7 +43,7 @@ pub enum GuestAction {
         /// Written value.
         value: u32,
     },
-    /// CPU `by` reads such a register of CPU `of`.
+    /// CPU `by` reads a register with one bit per INTID. If the INTIDs are private, the register belongs to CPU `of`.
     Read {
         /// The CPU that reads.
         by: usize,
@@ -60,7 +60,7 @@ pub enum GuestAction {
     Route(usize, u32, usize),
     /// A CPU sets GICD_CTLR.EnableGrp1.
     Forward(usize, bool),
-    /// The delivery of a CPU changes to direct and back to inject.
+    /// A CPU's interrupt delivery changes to direct and back to inject.
     Drain(usize),
     /// The interrupt line of a CPU's timer, named by its INTID, becomes high or low.
     Line(usize, u32, bool),
@@ -75,7 +75,7 @@ pub struct World {
     /// it ended and has not deactivated.
     handling: [Vec<u32>; CPUS],
     ended: [Vec<u32>; CPUS],
-    /// The reference's state when each CPU of the machine last published its own.
+    /// For each CPU, the reference's state when this CPU of the machine last published its own state.
     seen: [Spec; CPUS],
 }
 
@@ -195,9 +195,9 @@ impl World {
         }
     }
 
-    /// Checks which of `cpu`'s interrupts are active in the machine: the interrupts that the CPU acknowledged and has
-    /// not deactivated, and its private interrupts that software set active. If there are none, no interrupt may be
-    /// active.
+    /// Checks that exactly these of `cpu`'s interrupts are active in the machine: the interrupts that the CPU
+    /// acknowledged and has not deactivated, and its private interrupts that software set active. If there are none, no
+    /// interrupt may be active.
     fn check_active(&mut self, cpu: usize) {
         let here = |intid: u32| match self.spec.at(cpu, intid).active {
             Active::No => false,
@@ -283,7 +283,7 @@ impl World {
         }
         self.spec.write(of, bits, first, value);
         self.note_shown();
-        // Group registers keep no written value, so a write to them changes nothing.
+        // Group registers ignore writes.
         if bits != Bits::Group {
             self.check_written(of, first);
         }
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// Compares every register with one bit per INTID, read by the CPU that the register belongs to.
+    /// Compares all registers that have one bit per INTID, each read by the CPU that it belongs to.
     ///
     /// # Panics
     /// Panics if a register differs.
@@ -356,8 +356,8 @@ impl World {
         }
     }
 
-    /// Checks after an exit of `cpu` that an interrupt waits only if no list register is free, at least one holds a pending
-    /// interrupt, and none of these is less urgent.
+    /// Checks after an exit of `cpu` that an interrupt waits only if no list register is free, at least one holds a
+    /// pending interrupt, and no listed pending interrupt is less urgent than the waiting one.
     fn check_listed(&self, cpu: usize) {
         let interface = &self.machine.cpus[cpu].interface;
         let pending = interface.used().filter(|one| !one.is_active());
@@ -368,7 +368,7 @@ impl World {
         }
     }
 
-    /// Makes the guest handle its interrupts until there are none. Only maintenance interrupts make it exit.
+    /// Makes the guest handle its interrupts until there are none. The guest exits only for maintenance interrupts.
     ///
     /// # Panics
     /// Panics if an interrupt is lost.

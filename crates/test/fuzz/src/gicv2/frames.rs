@@ -17,11 +17,11 @@ const OFFSETS: [u64; 20] = [
 const INTERFACE: [u64; 14] = [
     0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x1c, 0x20, 0x24, 0x28, 0xd0, 0xfc, 0x1000,
 ];
-/// Bytes of the distributor, and of the interface.
+/// Size of the distributor in bytes, and of the interface.
 const FRAME: u64 = 0x1000;
 const GICC: u64 = 0x2000;
 
-/// Checks that no access of a guest makes the GIC panic, breaks a rule of the lists, or requests maintenance for ever.
+/// Checks that no access by a guest makes the GIC panic, breaks a list's invariant, or requests maintenance for ever.
 pub fn access(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut machine = Machine::new(1 + bytes.below(5));
@@ -40,7 +40,7 @@ pub fn access(data: &[u8]) {
     }
 }
 
-/// Does a step; returns the read of the distributor that can be checked after it.
+/// Does a step. Returns the read of the distributor to check after the step, if any.
 fn step(machine: &mut Machine, bytes: &mut Bytes<'_>) -> Option<(usize, Access)> {
     let (what, by) = (bytes.u8(), bytes.below(CPUS));
     let size = 1 << (what >> 4 & 3);
@@ -81,8 +81,8 @@ fn step(machine: &mut Machine, bytes: &mut Bytes<'_>) -> Option<(usize, Access)>
     None
 }
 
-/// Checks a read of the distributor: it repeats, equals the reads of its bytes where bytes can be read, and is 0 with a size
-/// or alignment that the register does not have.
+/// Checks a read of the distributor: a second read returns an equal value, reads of its bytes agree where bytes can be
+/// read, and the value is 0 with a size or alignment that the register does not have.
 fn check_read(machine: &mut Machine, by: usize, access: Access) {
     let value = machine.access(by, access);
     assert_eq!(machine.access(by, access), value, "{access:x?}");

@@ -9,7 +9,7 @@ const ACTIVE: u64 = 1 << 63;
 /// LR.HW, and LR.EOI, which has a meaning only if HW is 0.
 const HW: u64 = 1 << 61;
 const EOI: u64 = 1 << 41;
-/// Priority bits that a GICH_LR has no place for: of the field 55:48, 55:51 are the priority, 48 the group.
+/// Priority bits that a GICH_LR lacks: in the field 55:48, bits 55:51 are the priority, and bit 48 is the group.
 const NOT_IMPLEMENTED: u64 = 3 << 49;
 
 /// GICV_CTLR: EnableGrp0 (0), EnableGrp1 (1), AckCtl (2), EOImode (9).
@@ -19,7 +19,7 @@ const SPLIT: u64 = 1 << 9;
 const BINARY_POINTS: u64 = 3 << 18 | 2 << 21;
 const MASK: u32 = 24;
 
-/// Interrupt IDs that are not interrupts (IHI 0048B, 2.2.1).
+/// Interrupt IDs that stand for no interrupt (IHI 0048B, 2.2.1).
 pub const NONE: u32 = 1023;
 pub const OTHER_GROUP: u32 = 1022;
 
@@ -27,9 +27,9 @@ pub const OTHER_GROUP: u32 = 1022;
 #[derive(Clone, Debug)]
 pub struct Interface {
     registers: Vec<ListRegister>,
-    /// The maintenance interrupt, and whether the interface is closed.
+    /// Whether EL2 requests a maintenance interrupt (NPIE), and whether the interface is closed.
     asked: Asked,
-    /// Physical INTIDs that the interface deactivated, a bit each.
+    /// Physical INTIDs that the interface deactivated, one bit each.
     ended_physically: u32,
     /// GICH_APR: one bit per active priority.
     pub running: u32,
@@ -95,7 +95,7 @@ impl Interface {
         }
     }
 
-    /// Returns the physical INTIDs that the interface deactivated since the last call, a bit each.
+    /// Returns the physical INTIDs that the interface deactivated since the last call, one bit each.
     pub fn take_ended_physically(&mut self) -> u32 {
         core::mem::take(&mut self.ended_physically)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest's GICv2 of crate `vgic`, with a model of GICH and GICV for each vCPU. The calls follow
+//! The virtual GICv2 of crate `vgic`, with a model of GICH and GICV for each vCPU. The calls follow
 //! `hypervisor/src/interrupts/version2.rs` and `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
@@ -13,10 +13,10 @@ use super::interface::Interface;
 use super::spec::{CPUS, INTERFACES};
 use crate::gic::machine::{LINES, Physical, TIMERS};
 
-/// The first SGI that reaches another CPU as a request; lower ones are sent physically.
+/// The lowest SGI that reaches another CPU as a request; lower ones are sent physically.
 const DOORBELL: u32 = 7;
 
-/// Offsets of the guest's interface.
+/// Offsets of registers in the guest's CPU interface.
 pub const CONTROL: u64 = 0x00;
 pub const MASK: u64 = 0x04;
 pub const ACKNOWLEDGE: [u64; 2] = [0x0c, 0x20];
@@ -165,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Accesses the distributor from CPU `by`, at any register but GICD_SGIR.
+    /// Accesses a register of the distributor other than GICD_SGIR, from CPU `by`.
     pub fn access(&mut self, by: usize, access: Access) -> u64 {
         if SENDERS.contains(&access.offset) {
             let value = self.delivery(by).access_senders(access);
@@ -231,7 +231,7 @@ impl Machine {
         }
     }
 
-    /// Takes every physical interrupt of the timers that is signalled.
+    /// Takes every signalled physical interrupt of the timers.
     pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
             let signalled = self.cpus[cpu].physical.take_signalled();
@@ -244,7 +244,7 @@ impl Machine {
         }
     }
 
-    /// Accesses the guest's interface: emulated while it is closed, or else in the hardware.
+    /// Accesses the guest's interface: emulates the access if the interface is closed or traps, else uses the hardware.
     pub fn interface(&mut self, cpu: usize, offset: u64, write: Option<u64>) -> u64 {
         self.delivery(cpu).sample();
         let one = &mut self.cpus[cpu];
@@ -283,7 +283,7 @@ impl Machine {
         value
     }
 
-    /// Takes every maintenance interrupt that is asserted.
+    /// Takes every asserted maintenance interrupt.
     pub fn maintenance(&mut self) {
         for cpu in 0..CPUS {
             let mut taken = 0;
@@ -305,7 +305,7 @@ impl Machine {
         one.list.state(&one.interface, intid).active
     }
 
-    /// Updates the interrupts of `cpu` after a change of registers, and the other CPUs' interrupts if needed.
+    /// Updates the interrupts of `cpu` after registers have changed, and the other CPUs' interrupts if needed.
     pub fn evaluate(&mut self, cpu: usize) {
         if self.delivery(cpu).evaluate() {
             let others = (0..CPUS).filter(|&other| other != cpu);
@@ -318,10 +318,10 @@ impl Machine {
         (0..CPUS).for_each(|cpu| self.delivery(cpu).publish());
     }
 
-    /// Checks the rules of the lists.
+    /// Checks the invariants of the lists.
     ///
     /// # Panics
-    /// Panics if one does not hold.
+    /// Panics if an invariant does not hold.
     pub fn audit(&mut self) {
         for cpu in 0..CPUS {
             let delivery = self.delivery(cpu);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference: a GICv2 in the most naive form, without list registers, queues, and vCPUs that hold interrupts. An
-//! interrupt consists of a few flags (IHI 0048B, 3.2 for the states, 3.3 for priorities, 4.3 and 4.4 for registers).
+//! The reference: a naive GICv2, without list registers, queues or vCPUs that hold interrupts. Each interrupt has a few
+//! flags (IHI 0048B, 3.2 for the states, 3.3 for priorities, 4.3 and 4.4 for registers).
 
 use super::interface::{NONE, OTHER_GROUP};
 use crate::gic::Bits;
 
 /// Number of vCPUs.
 pub const CPUS: usize = 3;
-/// The vCPUs' CPU interfaces: others do not exist.
+/// Numbers of the vCPUs' CPU interfaces; no others exist.
 pub const INTERFACES: [u32; CPUS] = [0, 2, 5];
 /// Number of INTIDs.
 pub const INTIDS: u32 = 96;
-/// Number of SGIs and PPIs, and of SGIs.
+/// Number of private INTIDs (SGIs and PPIs), and number of SGIs.
 pub const PRIVATE: u32 = 32;
 pub const SGIS: u32 = 16;
 /// Running priority of a CPU that handles no interrupt.
@@ -34,13 +34,13 @@ pub enum Active {
 pub struct Interrupt {
     /// GICD_ISENABLER.
     pub enabled: bool,
-    /// The senders of an SGI, a bit each; 1 if another interrupt was set pending.
+    /// Senders from which an SGI is pending, one bit each; for other interrupts, 1 if set pending.
     pub pending: u8,
     /// Whether the line of a level-sensitive interrupt is high. The interrupt is then pending.
     pub line: bool,
     /// GICD_ISACTIVER.
     pub active: Active,
-    /// GICD_IPRIORITYR, of which five bits exist.
+    /// GICD_IPRIORITYR, of which five bits are implemented.
     pub priority: u8,
     /// GICD_IGROUPR.
     pub group1: bool,
@@ -54,7 +54,7 @@ impl Interrupt {
     }
 }
 
-/// A CPU's interface.
+/// A CPU interface.
 #[derive(Clone, Debug)]
 pub struct Interface {
     /// GICC_PMR.
@@ -111,15 +111,15 @@ impl Spec {
         }
     }
 
-    /// Returns whether `cpu` is the one that gets `intid`. Of several targets of an SPI, the implementation chooses one
-    /// (the 1-N model; 4.3.12), and ours chooses the first.
+    /// Returns whether `cpu` is the one that gets `intid`. If an SPI has several targets, the implementation chooses
+    /// one (the 1-N model; 4.3.12), and ours chooses the first.
     fn is_target(&self, cpu: usize, intid: u32) -> bool {
         let targets = u32::from(self.at(cpu, intid).targets);
         intid < PRIVATE || targets != 0 && targets.trailing_zeros() == INTERFACES[cpu]
     }
 
-    /// Returns the INTIDs that compete at `cpu`: pending, not active, enabled, and of a group that is forwarded and that
-    /// the interface signals.
+    /// Returns the INTIDs that compete at `cpu`: pending, not active, enabled, and in a group that the distributor
+    /// forwards and the interface signals.
     fn waiting(&self, cpu: usize) -> impl Iterator<Item = u32> + Clone {
         let groups = self.forwards & self.cpus[cpu].control;
         (0..INTIDS).filter(move |&intid| {
@@ -130,8 +130,8 @@ impl Spec {
         })
     }
 
-    /// Returns the values that a read of GICC_IAR or, if `aliased`, of GICC_AIAR by `cpu` may have (4.4.4, 4.4.9). Of
-    /// interrupts with one priority, and of senders, the implementation chooses.
+    /// Returns the values that `cpu` may read from GICC_IAR or, if `aliased`, from GICC_AIAR (4.4.4, 4.4.9). The
+    /// implementation chooses among interrupts of equal priority, and among senders.
     pub fn acknowledgeable(&self, cpu: usize, aliased: bool) -> Vec<u32> {
         let interface = &self.cpus[cpu];
         let best = self.waiting(cpu).map(|intid| self.at(cpu, intid).priority);
@@ -145,7 +145,7 @@ impl Spec {
             let one = self.at(cpu, intid);
             match (one.group1, aliased) {
                 _ if one.priority != best => {}
-                // Whether priorities count before the group is not specified.
+                // It is not specified whether the priority is checked before the group.
                 (true, false) if interface.control & 4 == 0 && signalled => {
                     values.push(OTHER_GROUP)
                 }
@@ -224,7 +224,7 @@ impl Spec {
         })
     }
 
-    /// Writes GICD_SGIR (4.3.15) on `cpu`: the filter is 0 for the targets of the list, 1 for all others, 2 for itself.
+    /// Writes GICD_SGIR (4.3.15) on `cpu`. The filter is 0 for the listed targets, 1 for all other CPUs, 2 for `cpu`.
     pub fn send(&mut self, cpu: usize, intid: u32, filter: u32, list: u8) {
         for (target, interface) in INTERFACES.into_iter().enumerate() {
             let is_target = match filter {

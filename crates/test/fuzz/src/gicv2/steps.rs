@@ -6,10 +6,10 @@ use super::world::{ALL, GuestAction, World};
 use crate::bytes::Bytes;
 use crate::gic::Bits;
 
-/// INTIDs that steps use: few, so that several steps affect one interrupt. All of them fit into [`ALL`] list registers.
+/// INTIDs that steps use: so few that several steps affect one interrupt, and that all fit into [`ALL`] list registers.
 const PRIVATE: [u32; 8] = [0, 1, 6, 7, 15, 16, 27, 30];
 const SHARED: [u32; 4] = [32, 33, 63, 95];
-/// The most steps of an input.
+/// Maximum number of steps in an input.
 const MOST: usize = 200;
 
 /// Checks that the machine and the model agree, and that no interrupt is lost in the end.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the machine and the reference in lockstep. After each step they must agree.
 //!
-//! Not modelled: binary points, and that the states of SPIs in another vCPU's list registers may read as they were when EL2
-//! last handled that list. With fewer list registers than interrupts, all interrupts have one group: pending interrupts of a group
-//! that an interface does not signal could occupy all list registers.
+//! Not modelled: binary points, and stale reads: the states of SPIs in another vCPU's list registers may read as they
+//! were when EL2 last handled that list. With fewer list registers than interrupts, all interrupts have one group,
+//! because pending interrupts of a group that an interface does not signal could occupy all list registers.
 
 use vgic::Access;
 
@@ -12,7 +12,7 @@ use super::spec::{Active, CPUS, INTERFACES, INTIDS, PRIVATE, SGIS, Spec};
 use crate::gic::Bits;
 use crate::gic::machine::TIMERS;
 
-/// List registers with which interrupts may have different groups.
+/// Number of list registers that is sufficient for interrupts of different groups.
 pub const ALL: usize = 16;
 
 /// Actions of a guest, and events that can happen to it.
@@ -22,8 +22,8 @@ pub enum GuestAction {
     Acknowledge(usize, bool),
     /// A CPU ends the interrupt that it acknowledged last.
     End(usize),
-    /// A CPU deactivates one of the interrupts that it ended with EOImode 1: the interrupt at an index, modulo the
-    /// number of such interrupts.
+    /// A CPU deactivates one of the interrupts that it ended with EOImode 1. The second field is the interrupt's index,
+    /// modulo the number of such interrupts.
     Deactivate(usize, usize),
     /// A CPU writes GICD_SGIR: the INTID, the filter, and the target list.
     Send(usize, u32, u32, u8),
@@ -37,7 +37,7 @@ pub enum GuestAction {
     Split(usize, bool),
     /// A CPU writes a register with one bit per INTID: the register, its first INTID, and the value.
     Write(usize, Bits, u32, u32),
-    /// A CPU reads such a register.
+    /// A CPU reads a register with one bit per INTID: the register and its first INTID.
     Read(usize, Bits, u32),
     /// A CPU sets a priority.
     Priority(usize, u32, u8),
@@ -58,8 +58,8 @@ pub struct World {
     spec: Spec,
     /// Whether interrupts may have different groups.
     mixed: bool,
-    /// For each CPU, the values that it acknowledged and has not ended, and whether by GICC_AIAR, most recent last;
-    /// and the values that it ended and has not deactivated.
+    /// For each CPU, most recent last: the values that it acknowledged and has not ended, and whether it read each from
+    /// GICC_AIAR; and the values that it ended and has not deactivated.
     handling: [Vec<(u32, bool)>; CPUS],
     ended: [Vec<u32>; CPUS],
 }
@@ -149,7 +149,7 @@ impl World {
         (0..CPUS).for_each(|cpu| self.check_active(cpu));
     }
 
-    /// Checks that the interrupts of `cpu` that are active are so in its list.
+    /// Checks that in the list of `cpu`, its active interrupts are active, and no others.
     fn check_active(&self, cpu: usize) {
         for intid in 0..INTIDS {
             let here = match self.spec.at(cpu, intid).active {
@@ -193,8 +193,8 @@ impl World {
         self.spec.deactivate(cpu, value & 0x3ff);
     }
 
-    /// Sets GICC_CTLR. A guest must not change AckCtl and EOImode while it handles an interrupt: the register that ends
-    /// the interrupt would have another effect (4.4.1).
+    /// Sets GICC_CTLR. A guest must not change AckCtl and EOImode while it handles an interrupt, because the write that
+    /// ends the interrupt would then have a different effect (4.4.1).
     fn set_control(&mut self, cpu: usize, control: u8, split: bool) {
         let interface = &self.spec.cpus[cpu];
         let same = (interface.control & 4, interface.split) == (control & 4, split);
@@ -285,7 +285,7 @@ impl World {
         assert_eq!(control, self.spec.forwards.into(), "GICD_CTLR");
     }
 
-    /// Makes the guest handle its interrupts until there are none. Only maintenance interrupts make it exit.
+    /// Makes the guest handle its interrupts until there are none. The guest exits only for maintenance interrupts.
     ///
     /// # Panics
     /// Panics if an interrupt is lost.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the virtual GIC with the specification, over random sequences of a guest's steps; `fuzz::gic` has both
+//! Compares the virtual GIC with the specification, over random sequences of a guest's steps; `fuzz::gic` contains both
 //! sides.
 
 mod regressions;
@@ -8,7 +8,7 @@ use fuzz::gic::{Bits, CPUS, GuestAction, World};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// INTIDs that steps use: few, so that several steps affect one interrupt.
+/// INTIDs that steps use. There are few, so that several steps affect one interrupt.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 27, 30, 31];
 /// The INTIDs in [`PRIVATE`] that have an interrupt line.
 const TIMERS: [u32; 2] = [27, 30];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Errors that the random sequences found, each as the shortest sequence that shows it.
+//! Errors that the random sequences found, each with the shortest sequence that shows it.
 
 use fuzz::gic::{Bits, GuestAction, World};
 
-/// Returns the step in which CPU 2 writes the bit of INTID 32, or of SGI 0 on CPU 0.
+/// Returns the step in which CPU 2 writes the bit of INTID 32, or of SGI 0 of CPU 0.
 fn write(bits: Bits, first: u32) -> GuestAction {
     let (by, of) = (2, if first == 0 { 0 } else { 2 });
     GuestAction::Write {
@@ -155,7 +155,7 @@ fn what_comes_again_with_another_priority_still_ends() {
     ]);
 }
 
-/// A handler may end an SPI that software has set active meanwhile, wherever the SPI is then routed.
+/// A handler may end an SPI that software has set active meanwhile, wherever the SPI is routed by then.
 #[test]
 fn an_spi_that_is_set_active_by_register_ends_by_an_end() {
     run([

@@ -7,7 +7,7 @@ use governors_by_rules::NO_TIMER;
 /// A time longer than any simulated sleep.
 const FAR_NS: u64 = 1_000_000_000_000;
 
-/// The shortest time to a timer: a shorter time is below the resolution of the CPU's clocks.
+/// The shortest time until a timer. Shorter times are below the resolution of the CPU's clocks.
 const SOON_NS: u64 = 20;
 
 /// The kind of events in a trace.
@@ -238,7 +238,7 @@ impl SimulatedCpu {
     }
 }
 
-/// Draws a time between two times, with equal probability for each power of two.
+/// Draws a time between `low` and `high`. Each power of two is equally likely to be the highest one in it.
 pub fn between(rng: &mut fastrand::Rng, low: u64, high: u64) -> u64 {
     let magnitude = rng.u32(low.ilog2()..=high.ilog2());
     (rng.u64(1 << magnitude..2 << magnitude)).clamp(low, high)

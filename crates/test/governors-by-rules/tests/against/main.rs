@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the governors of `crates/no_std/cpuidle` with the governors written by the rules, choice by choice over
-//! generated traces.
+//! Compares the governors of `crates/no_std/cpuidle` with the governors that were written from the rules, choice by
+//! choice over generated traces.
 //!
-//! Both governors get equal questions and equal outcomes, even after a difference: the CPU enters the state that the
-//! governor by the rules chooses. Two choices differ if their state, their decision to stop the tick, or their poll
-//! limit differs. The test prints a difference with the trace's seed and step.
+//! Both governors get the same questions and the same outcomes, even after a difference: the CPU enters the state that
+//! the governor written from the rules chooses. Two choices differ if their state, their decision to stop the tick, or
+//! their poll limit differs. The test prints each difference with the trace's seed and step.
 
 mod cpu;
 mod pairs;
@@ -118,8 +118,8 @@ impl Both {
         (first, second)
     }
 
-    /// Replaces a choice of a disabled state by the shallowest enabled state: `cpuidle` guarantees that the chosen
-    /// state is enabled, and Linux does not.
+    /// Replaces the choice of a disabled state with the shallowest enabled state: `cpuidle` guarantees that the chosen
+    /// state is enabled, whereas Linux does not.
     fn enabled_choice(&self, choice: Choice) -> Choice {
         let states = self.second_table.states();
         if !states[choice.state].disabled {
@@ -163,7 +163,7 @@ impl Both {
     }
 }
 
-/// Returns the steps of trace `seed` at which the governor of `pair` and the governor by the rules differ.
+/// Returns the steps of trace `seed` at which the governor of `pair` and the governor from the rules differ.
 fn check_trace(seed: u64, pair: &Pair, machine: &IdleMachine, by_rules: Maker) -> Vec<String> {
     let mut both = Both::new(pair, machine, by_rules);
     let course = Course::ALL[(seed % 5) as usize];

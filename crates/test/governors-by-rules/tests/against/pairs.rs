@@ -8,7 +8,7 @@ use governors_by_rules::{
 };
 use governors_by_rules::{State, Table};
 
-/// A governor by the rules.
+/// A governor written from the rules.
 pub enum ByRules {
     Plain(Box<dyn Governor>),
     Haltpoll(Haltpoll),
@@ -31,14 +31,14 @@ impl ByRules {
     }
 }
 
-/// Creates a governor by the rules. The argument is the length of the tick, in ns.
+/// Creates a governor written from the rules. The argument is the tick's period, in ns.
 pub type Maker = fn(i64) -> ByRules;
 
-/// A governor of `cpuidle`, and a function that creates the same governor by the rules.
+/// A governor of `cpuidle`, and a function that creates its counterpart written from the rules.
 pub struct Pair {
     pub name: Name,
     pub by_rules: Maker,
-    /// Whether this governor's release of Linux asks it if there is only one state (rule G9).
+    /// Whether this governor's release of Linux asks it even if there is only one state (rule G9).
     pub asked_of_one: bool,
     /// Similar governors, from which the comparison must distinguish this one.
     pub others: &'static [(&'static str, Maker)],

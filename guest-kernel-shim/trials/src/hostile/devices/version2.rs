@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries the CPU interface of a GICv2, which the guest has in hardware (GICV, IHI 0048B, 5.5): every register gets any
-//! value. EL2 must be able to use the list registers afterwards, whatever state the guest has left.
+//! Tries the CPU interface of a GICv2, which the guest has in hardware (GICV, IHI 0048B, 5.5): each register
+//! gets random values. EL2 must be able to use the list registers afterwards, whatever state the guest has left.
 
 use gic::version2;
 use guest_kernel_shim::machine::platform;
@@ -14,7 +14,7 @@ use super::super::tally::Tally;
 use super::super::window::{self, As};
 use super::{is_described, restore_devices};
 
-/// The first of the registers with the groups (IHI 0048B, 4.3.4).
+/// The first of the group registers (IHI 0048B, 4.3.4).
 const GICD_IGROUPR: u64 = 0x80;
 /// Number of times that each register gets a value.
 const ROUNDS: u32 = 16;
@@ -31,7 +31,7 @@ pub fn run(tally: &mut Tally, random: &mut Random, frame: Region) {
             for shape in shapes::all().filter(|shape| is_described(*shape, place)) {
                 // SAFETY: the registers are this CPU's own, and are set up again below.
                 let outcome = unsafe { run_attempt(shape.code, place, random.draw()) };
-                // The architecture has only accesses to words (IHI 0048B, 4.1.4).
+                // The architecture has only word accesses (IHI 0048B, 4.1.4).
                 tally.case(
                     outcome.returned() || shape.size != 4 && outcome.abort_at(place),
                     format_args!("{} at {:#x}: {outcome}", shape.name, frame.base + offset),
@@ -42,7 +42,7 @@ pub fn run(tally: &mut Tally, random: &mut Random, frame: Region) {
     }
 }
 
-/// Whether there is a register at `offset`, or none where the next ones may be.
+/// Whether `offset` has a register, or is an unused offset next to registers.
 fn has_register(offset: u64) -> bool {
     matches!(offset, 0..0x100 | 0x1000..0x1010)
 }

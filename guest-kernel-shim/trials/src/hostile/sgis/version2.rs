@@ -87,7 +87,7 @@ fn targets(mine: u64, random: &mut Random) -> [(&'static str, u64, bool); 14] {
             3 << 24 | list(0xff),
             false,
         ),
-        // NSATT (15) has no effect for one security state, and bits 14:4 and 31:26 are reserved.
+        // NSATT (15) has no effect with one security state, and bits 14:4 and 31:26 are reserved.
         ("itself in the other group", list(mine) | 1 << 15, true),
         ("itself with reserved bits", list(mine) | 0xfc00_7ff0, true),
         ("nobody with reserved bits", 0xfc00_fff0, false),

@@ -9,8 +9,8 @@ use crate::soak::books::{self, OWN, first_shared_sgi, usable_sgi_count};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use sched::random::Random;
 
-/// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. If only `me` sends this
-/// INTID, it may not send before the last one was taken, so that none merge, unless `merge` is set.
+/// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. If only `me` sends
+/// this INTID and `merge` is not set, `me` must not send until the last one has been taken, so that none merge.
 fn book_send<'a>(
     me: &PerCpu,
     intid: u32,

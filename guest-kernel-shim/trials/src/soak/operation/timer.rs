@@ -17,8 +17,8 @@ pub const VIRTUAL: usize = 0;
 /// Index of the physical timer.
 pub const PHYSICAL: usize = 1;
 
-/// Longest time to the expiry, in microseconds. If time is the host's time, a CPU executes little code in this time, so
-/// expiries in the past also occur.
+/// Longest time to the expiry, in microseconds. If time is the host's, a CPU executes little code
+/// in this time, so expiries in the past also occur.
 const LONGEST_US: u32 = 50;
 
 /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE.

@@ -154,7 +154,7 @@ fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
     for (why, change) in changes {
         failed(&gated("0", &a, |b| change(&mut b.cells[0])), why);
     }
-    // The comparison also finds more IPIs in results in a unit of time, in which other counts vary.
+    // If results are in a unit of time, other counts vary, but the comparison still finds the additional IPIs.
     let mut time = five(0);
     time.iter_mut()
         .for_each(|run| run.cells[0].ipis = Counts::from([("sent".into(), 1000)]));

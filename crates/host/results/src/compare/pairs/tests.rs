@@ -74,7 +74,7 @@ fn time_takes_five_runs_however_far_apart_they_are() {
     assert_eq!(verdict(&five, &[410, 411, 412, 413, 414]), Verdict::Worse);
     assert_eq!(verdict(&five, &[310, 311, 312, 313, 314]), Verdict::Better);
     assert_eq!(verdict(&five, &five), Verdict::NoDifference);
-    // A value that is the same in every run is neither a test nor a difference. With few runs, it proves nothing.
+    // A value that is equal in all runs is neither tested nor a difference. With few runs, equality proves nothing.
     assert_eq!(verdict(&[7; 5], &[7; 5]), Verdict::NoDifference);
     assert_eq!(verdict(&[7; 2], &[7; 2]), Verdict::TooFew);
 }

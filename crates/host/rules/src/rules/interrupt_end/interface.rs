@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupts that a level has acknowledged and not ended, through a CPU interface of either version.
+//! The interrupts that a level has acknowledged but not ended, through a CPU interface of either version.
 
 use crate::finding::Place;
 use crate::gic::{Interrupt, Step};
@@ -24,7 +24,7 @@ struct Acknowledged {
 #[derive(Debug, Default)]
 pub struct Interface {
     active: Vec<Acknowledged>,
-    /// For each acknowledge whose result is unknown, the depth of exceptions at that time. The result may be no
+    /// For each acknowledgement whose result is unknown, the depth of exceptions at that time. It may have returned no
     /// interrupt.
     lost: Vec<u32>,
     /// Whether a higher level has acknowledged or ended interrupts for this level. The interface's state is then
@@ -35,7 +35,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Handles an access to the interface. Without `interrupt`, its value is unknown.
+    /// Handles an access to the interface. If `interrupt` is `None`, the value of the access is unknown.
     pub fn note_step(&mut self, now: &Now<'_>, step: Step, interrupt: Option<Interrupt>) {
         if self.emulated {
             return;
@@ -107,7 +107,7 @@ impl Interface {
         }
     }
 
-    /// Handles a return from an exception of the level.
+    /// Handles a return from an exception that the level took.
     pub fn note_return(&mut self, now: &Now<'_>) {
         while let Some(last) = self.active.pop_if(|last| last.depth >= self.depth) {
             let what = format!(
@@ -116,7 +116,7 @@ impl Interface {
             );
             now.report_at::<InterruptEnded>(last.place, Some(now.place), what);
         }
-        // If no end has matched a read of this exception, the read returned no interrupt.
+        // If no end has matched a read in this exception, the read returned no interrupt.
         self.lost.retain(|depth| *depth < self.depth);
         self.depth = self.depth.saturating_sub(1);
     }

@@ -8,7 +8,7 @@ use wire::Source;
 use super::*;
 use guests::symbols::Symbols;
 
-/// Returns the outcome of a script, and the log. The script may make no progress for 300 ms.
+/// Returns the outcome of a script, and the log. The limit without progress is 300 ms.
 fn outcome(script: &str) -> (Outcome, String) {
     boot_within(script, Duration::from_millis(300), None)
 }
