@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets up the interrupts of this kernel, which are two SGIs. A check may enable other interrupts, which are
+//! Sets up the interrupts of this kernel, which are three SGIs. A check may enable other interrupts, which are
 //! recorded in the CPU's [`Journal`] and passed to the listener. [`crate::dispatch`] handles each of them.
 
 use abi::Info;

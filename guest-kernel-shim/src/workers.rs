@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use plan::{Cell, Deliver, Trap, Workload};
 use spin::mutex::SpinMutex;
 
-use self::post::{DONE, POSTED, Posted, Work, begin, post_work, wait_until};
+use self::post::{DONE, POSTED, Posted, Work, clear_wake_up, post_work, wait_until};
 pub use self::post::{Job, run_on, run_on_2nd, run_on_all, set_rerun, start_on, wait_for_second};
 use crate::block::Block;
 use crate::counts::Counts;
@@ -124,7 +124,7 @@ pub fn run_job(job: Job, lead: impl FnOnce()) -> Counts {
     set_tracing(job.traced);
     // Members do this too: otherwise an interrupt left over from an earlier wait would count as an interrupt of this
     // job, and the first sample would have one more check.
-    begin(me);
+    clear_wake_up(me);
     wait_until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
     wait_until(|| RUNNING.load(Acquire) == size);
@@ -175,7 +175,7 @@ fn serve_jobs_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
                 make_noise(me, number, &job.cell);
             }
             Some(Work::All(task)) => {
-                begin(me);
+                clear_wake_up(me);
                 task();
                 DONE.fetch_add(1, AcqRel);
             }
@@ -194,7 +194,7 @@ fn make_noise(me: &PerCpu, number: u32, cell: &Cell) {
     if hypervisor::exists() {
         set_exit_knobs(cell.trap, cell.deliver);
     }
-    begin(me);
+    clear_wake_up(me);
     let begun = || {
         READY.fetch_add(1, AcqRel);
         RUNNING.fetch_add(1, AcqRel);
@@ -214,7 +214,7 @@ fn reset_initial_state() {
 fn do_job(me: &PerCpu, number: u32, job: &Job) {
     set_knobs(&job.cell);
     set_tracing(job.traced);
-    begin(me);
+    clear_wake_up(me);
     let block = Block {
         cell: job.cell,
         count: job.count,

@@ -39,7 +39,8 @@ pub fn sev_wakes_wfe() -> Answer {
                 insn::wfe();
             })
         };
-        let (wait, action) = watch::run_with_second(|| watch::do_after(act_delay, insn::sev), wait);
+        let (wait, action) =
+            watch::run_with_second(|| watch::act_during_wait(act_delay, insn::sev), wait);
         fidelity::by_action(&wait, action, fidelity::UNEXPLAINED)
     })
 }
@@ -60,7 +61,7 @@ pub fn monitor_wakes_wfe() -> Answer {
                 insn::wfe();
             })
         };
-        let store = || watch::do_after(act_delay, || LINE.0.store(1, Release));
+        let store = || watch::act_during_wait(act_delay, || LINE.0.store(1, Release));
         let (wait, action) = watch::run_with_second(store, wait);
         insn::clrex();
         LINE.0.load(Acquire);
@@ -195,11 +196,11 @@ static RESCUE: AtomicU64 = AtomicU64::new(0);
 /// Tests whether a masked interrupt ends a WFE, although it need not.
 ///
 /// On a machine where it does not, the alarm does not bound the wait. So another CPU sends events repeatedly, from well
-/// after the time of the alarm until the wait is over. One event would not be enough: an event before the wait can't
-/// end it, and an emulator may lose an event (docs/fidelity.md).
+/// after the time of the alarm until the wait is over. One event would not be enough: the wait may consume an earlier
+/// one, and an emulator may lose an event (docs/fidelity.md).
 pub fn masked_irq_wakes_wfe() -> Answer {
     fn rescue() {
-        watch::do_after(
+        watch::act_during_wait(
             || RESCUE.load(Acquire),
             || {
                 while !watch::is_wait_over() {

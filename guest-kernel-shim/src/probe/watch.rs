@@ -82,7 +82,7 @@ pub fn is_wait_over() -> bool {
 
 /// Acts on the second CPU: runs `action` `after` ticks after the first CPU announced its wait, and
 /// records the time. Does nothing if the wait is over before that.
-pub fn do_after(after: impl FnOnce() -> u64, action: impl FnOnce()) {
+pub fn act_during_wait(after: impl FnOnce() -> u64, action: impl FnOnce()) {
     while !WAITS.load(Acquire) {
         insn::yield_now();
     }

@@ -7,7 +7,7 @@
 
 use spin::mutex::SpinMutex;
 
-use super::post::{self, POSTED, Turn, begin};
+use super::post::{self, POSTED, Turn, clear_wake_up};
 use super::serve_jobs_until;
 use crate::percpu::PerCpu;
 
@@ -50,7 +50,7 @@ pub fn run_on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
     };
     post::start_on(leader, run_handed_over);
     serve_jobs_until(me, seen, || HANDED.lock().waits.is_none());
-    begin(me);
+    clear_wake_up(me);
 }
 
 /// Runs the closure that was handed over, on the CPU that leads now.

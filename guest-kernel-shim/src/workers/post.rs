@@ -8,7 +8,7 @@ use arch::insn;
 use plan::Cell;
 use spin::RelaxStrategy;
 use spin::mutex::SpinMutex;
-pub use wait::post::begin;
+pub use wait::post::clear_wake_up;
 use wait::request::RESCHED;
 
 use crate::interrupts;
@@ -142,7 +142,7 @@ fn post_task(cpu: &'static PerCpu, run: fn(), awaited: bool) {
 pub fn serve_task(me: &PerCpu) {
     let task = TASK.lock().take_if(|task| task.index == me.index);
     if let Some(Task { run, awaited, .. }) = task {
-        begin(me);
+        clear_wake_up(me);
         run();
         if awaited {
             DONE.fetch_add(1, AcqRel);

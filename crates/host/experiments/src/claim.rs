@@ -108,9 +108,9 @@ impl Claim {
         })
     }
 
-    /// Sets the source's two figures. Our effect is ignored if it is smaller than the share [`COUNTS`] of the source's
-    /// effect.
-    pub fn published(self, one: f64, other: f64) -> Self {
+    /// Ignores our effect if it is smaller than the share [`COUNTS`] of the source's effect, which is the difference of
+    /// its two figures.
+    pub fn at_least_share_of(self, one: f64, other: f64) -> Self {
         let least = COUNTS * self.effect(one, other).abs();
         self.at_least(least)
     }
@@ -399,7 +399,7 @@ mod tests {
         let below = |one: f64| {
             let claim =
                 Claim::new_below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
-            claim.published(30.0, 40.0)
+            claim.at_least_share_of(30.0, 40.0)
         };
         assert_eq!(below(91.0).verdict(), Verdict::Agrees);
         assert_eq!(below(92.0).verdict(), Verdict::NoDifference);
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(below(0.0).what_is_tested(), "a below b by at least 8.33 %");
         // The smallest effect applies to claims in any unit.
         let points = Claim::new_below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
-        let points = points.difference_in("points").published(30.0, 40.0);
+        let points = points.difference_in("points").at_least_share_of(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
     }
 

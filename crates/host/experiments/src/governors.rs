@@ -365,7 +365,7 @@ pub fn order_claims(ours: &[(&str, [ByBoot<f64>; 3])]) -> Vec<Claim> {
     let below = |text: &str, one: usize, other: usize, column: usize| {
         let named = |n: usize| (ours[n].0, ours[n].1[column].clone());
         let there = PUBLISHED_ORDERS[column];
-        Claim::new_below(text, named(one), named(other)).published(there[one], there[other])
+        Claim::new_below(text, named(one), named(other)).at_least_share_of(there[one], there[other])
     };
     let (menu, teo, util) = (0, 1, 2);
     let (deep, shallow, wake_up) = (0, 1, 2);

@@ -179,7 +179,7 @@ impl Host {
     }
 
     /// Prepares `boot` of this host in `place` for gem5, which takes an Image.
-    pub fn simulated(&self, boot: &Boot<'_>, place: &Path) -> Result<Simulated> {
+    pub fn write_for_gem5(&self, boot: &Boot<'_>, place: &Path) -> Result<Simulated> {
         let image = self.image()?;
         let path = place.join(IMAGE);
         fs::write(&path, &image).with_context(|| path.display().to_string())?;

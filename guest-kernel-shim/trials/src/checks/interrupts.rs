@@ -18,7 +18,7 @@ use guest_kernel_shim::journal::Journal;
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, hypervisor, machine, smp, workers};
 
-/// First SGI that this kernel does not use itself.
+/// First SGI that this kernel does not use outside blocks of tasks.
 const FIRST: u32 = 2;
 const SGIS: u32 = 16;
 /// An SPI that no device uses.

@@ -129,7 +129,7 @@ fn check_registers_kept(round: u64, way: Way) -> Result<(), Failure> {
     let mask = ICC_PMR_EL1.get();
     let system = System::write_values(round);
     let put = Registers::for_round(round);
-    let got = registers::run_between(&put, way);
+    let got = registers::registers_after(&put, way);
     let kept = system.is_unchanged();
     system.restore();
     ensure(kept, "a system register changed")?;

@@ -18,7 +18,7 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
 use guest_kernel_shim::percpu::PerCpu;
 
-/// The first SGI that this kernel does not use itself. Only CPU n sends number `OWN + n`; any CPU may send the SGIs
+/// The first SGI that this kernel does not use outside blocks of tasks. Only CPU n sends number `OWN + n`; any CPU may send the SGIs
 /// from [`first_shared_sgi`] on.
 pub const OWN: u32 = 2;
 

@@ -56,7 +56,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
     };
     // A size test has a band, so only a sign test needs the published figures, which determine its smallest effect.
     let claim = match test {
-        Test::Sign { .. } => claim.published(after, before),
+        Test::Sign { .. } => claim.at_least_share_of(after, before),
         _ => claim,
     };
     match row.why[pair] {

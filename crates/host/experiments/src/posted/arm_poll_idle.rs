@@ -193,5 +193,5 @@ pub fn ipis_fall(name: &str, before: ByBoot<f64>, after: ByBoot<f64>) -> Claim {
         "{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"
     );
     let falls = Test::Sign { way: Way::Falls };
-    Claim::new(source, falls, ("after", after), ("before", before)).published(120.0, 250.0)
+    Claim::new(source, falls, ("after", after), ("before", before)).at_least_share_of(120.0, 250.0)
 }

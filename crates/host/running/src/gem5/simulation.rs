@@ -99,7 +99,7 @@ impl Simulation {
             guest_arguments += &format!(" {PREFIX}{CHECKPOINT}");
         }
         let guest = GuestBoot::new(job, variant, mode, built, 0, guest_arguments)?;
-        let host = host.simulated(
+        let host = host.write_for_gem5(
             &kvm::Boot {
                 cpus: job.cpus,
                 memory: guest.memory,

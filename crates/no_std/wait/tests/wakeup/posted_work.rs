@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use loom::sync::Mutex;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Release};
-use wait::post::{begin, post};
+use wait::post::{clear_wake_up, post};
 use wait::request::RESCHED;
 
 use crate::PREEMPTIONS;
@@ -92,7 +92,7 @@ fn explore(way: Way, posting: Posting) -> [u64; 2] {
             parked = 1;
         }
         counted[parked].fetch_add(1, Relaxed);
-        begin(&cpu);
+        clear_wake_up(&cpu);
         shared.begun.store(1, Release);
         idle.wait(&cpu);
         assert!(shared.world.has_handed(HANDED), "{FOR_NOTHING}");

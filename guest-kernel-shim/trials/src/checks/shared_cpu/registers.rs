@@ -132,7 +132,7 @@ unsafe extern "C" {
 }
 
 /// Gives the registers the values `put`, performs `way`, and returns their values after it.
-pub fn run_between(put: &Registers, way: Way) -> Registers {
+pub fn registers_after(put: &Registers, way: Way) -> Registers {
     let mut found = put.clone();
     found.general = [0; 31];
     found.vectors = [0; 64];
