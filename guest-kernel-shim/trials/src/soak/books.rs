@@ -18,8 +18,8 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
 use guest_kernel_shim::percpu::PerCpu;
 
-/// The first SGI that this kernel does not use outside blocks of tasks. Only CPU n sends number `OWN + n`; any CPU may send the SGIs
-/// from [`first_shared_sgi`] on.
+/// The first SGI that this kernel does not use outside blocks of tasks. Only CPU n sends number `OWN + n`; any CPU may
+/// send the SGIs from [`first_shared_sgi`] on.
 pub const OWN: u32 = 2;
 
 /// Returns the first SGI that any CPU may send, see [`OWN`]. If fewer SGIs are usable, there are fewer of both kinds.
