@@ -35,7 +35,7 @@ macro_rules! lists {
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "posted-irq-delay",
-    question: "what would arm_poll_idle bring if an interrupt took its time to a core, in Linux 6.12?",
+    question: "what would arm_poll_idle bring if an interrupt took time to reach a core, in Linux 6.12?",
     source: SOURCE,
     boots: &[
         boot(DELAYS[0].1[0], lists!("6.12", "irq-ns=0")),
