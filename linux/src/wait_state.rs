@@ -8,15 +8,15 @@ use std::fmt;
 pub enum What {
     /// A timer.
     Timer,
-    /// An answer from this CPU through a pipe.
+    /// An answer through a pipe, from the CPU with this number.
     Pipe(usize),
-    /// An answer from this CPU through a futex.
+    /// An answer through a futex, from the CPU with this number.
     Futex(usize),
     /// A membarrier on every CPU that runs a thread of this process.
     Barrier,
-    /// This CPU going offline.
+    /// The CPU with this number going offline.
     Off(usize),
-    /// This CPU coming online.
+    /// The CPU with this number coming online.
     On(usize),
     /// The end of all threads.
     End,

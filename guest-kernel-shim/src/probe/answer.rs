@@ -39,7 +39,7 @@ impl Answer {
         matches!(self, Self::Yes(_))
     }
 
-    /// Returns the answer's word in results.
+    /// Returns the word that results use for the answer.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Yes(_) => "true",

@@ -92,7 +92,7 @@ impl Line {
     }
 }
 
-/// Writes text of EL2's, in whole lines.
+/// Writes EL2's own text, in whole lines.
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.last != b'\n' {

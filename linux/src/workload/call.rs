@@ -39,7 +39,7 @@ const CLOSE_ON_EXEC: u64 = 1 << 3;
 const ANY: u64 = u64::MAX;
 
 /// Opens a counter of everything that runs on `cpu`.
-fn open(cpu: usize) -> io::Result<OwnedFd> {
+fn open_perf_counter(cpu: usize) -> io::Result<OwnedFd> {
     let attributes = CPU_CLOCK;
     let arguments = [
         &raw const attributes as u64,
@@ -59,7 +59,7 @@ fn open(cpu: usize) -> io::Result<OwnedFd> {
 
 /// If this kernel has no such counter, returns the reason.
 pub fn missing_need() -> Option<String> {
-    let error = open(0).err()?;
+    let error = open_perf_counter(0).err()?;
     Some(format!(
         "the kernel has no counter of perf ({error}); it needs CONFIG_PERF_EVENTS"
     ))
@@ -69,7 +69,7 @@ pub fn missing_need() -> Option<String> {
 pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let [here, there] = block.cpu_pair();
     cpus::pin(here)?;
-    let counter = open(there)?;
+    let counter = open_perf_counter(there)?;
     let mut last = 0;
     block.rounds(WARM_UP, |_| {
         let mut value = [0; 8];

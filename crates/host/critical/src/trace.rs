@@ -21,9 +21,9 @@ pub struct Code {
 pub struct Piece {
     /// The index of the block.
     pub block: u32,
-    /// Index in the block of the first instruction.
+    /// Position in the block at which the piece starts.
     pub first: u16,
-    /// Index in the block after the last instruction.
+    /// Position in the block after the piece's last instruction.
     pub end: u16,
     /// The CPU.
     pub cpu: u16,

@@ -244,14 +244,14 @@ fn own_claims(runs: &Runs) -> Result<Vec<Claim>> {
         let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];
         runs.cell("few", &words)?.party_instructions()
     };
-    let many = runs.unrepeated_figure(|| {
+    let many = runs.single_figure_with_caveats(|| {
         let (revert, base) = (
             instructions_of_call(runs, "ipi", "none")?,
             instructions_of_call(runs, "resched", "none")?,
         );
         Ok(revert.median() / base.median())
     })?;
-    let with_8 = runs.unrepeated_figure(|| Ok(few("ipi")? / few("resched")?))?;
+    let with_8 = runs.single_figure_with_caveats(|| Ok(few("ipi")? / few("resched")?))?;
     // The way of waiting has no effect on which instructions are counted.
     let [many, with_8] = [many, with_8].map(|figure| figure.with_missing_probes(BTreeSet::new()));
     Ok(vec![Claim::new(
@@ -267,7 +267,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     claims.extend(size_claims(runs, "EPYC3", |n| SYSTEMS[n].3)?);
     claims.extend(order_claims(runs)?);
     let wake = |how| runs.cell("wake", &[("wake", how)]);
-    let median = |how| runs.unrepeated_figure(|| Ok(wake(how)?.median()));
+    let median = |how| runs.single_figure_with_caveats(|| Ok(wake(how)?.median()));
     let (always, elided) = (median("ipi")?, median("elide")?);
     let tbench = Test::Size {
         expected: 10.0,

@@ -109,7 +109,10 @@ impl Runs {
     }
 
     /// Like [`Self::with_caveats`], but for one figure of boots that have no repetitions.
-    pub fn unrepeated_figure(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
+    pub fn single_figure_with_caveats(
+        &self,
+        of: impl FnOnce() -> Result<f64>,
+    ) -> Result<ByBoot<f64>> {
         self.with_caveats(|| Ok(vec![(String::new(), of()?)]))
     }
 

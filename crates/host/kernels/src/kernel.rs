@@ -164,7 +164,7 @@ impl Kernel {
         let changes = apply(&self.name_of_source(), &files.folder, &patches)?;
         let options = changes.options.clone();
         let config = Config::new(self.defconfig, fragments, &options)?;
-        let mut folder = Folder::open(&self.short(), &self.identity()?)?;
+        let mut folder = Folder::open(&self.short_name(), &self.identity()?)?;
         let source = files.folder.display();
         let shares =
             digest::sum(format!("{source}\0{}\0{}", config.shared, compiler.version).as_bytes());
@@ -224,7 +224,7 @@ impl Kernel {
         folder.mark_used()?;
         let log = folder.log();
         begin_log(&log)?;
-        let (name, release) = (self.short(), self.local_version());
+        let (name, release) = (self.short_name(), self.local_version());
         let build = Build {
             name: &name,
             release: &release,
@@ -275,8 +275,8 @@ impl Kernel {
     }
 
     /// Returns a short name of the kernel, for its folder and for progress.
-    fn short(&self) -> String {
-        format!("{}{}", self.source.short(), self.local_version())
+    fn short_name(&self) -> String {
+        format!("{}{}", self.source.short_name(), self.local_version())
     }
 
     /// Returns the end of the kernel's release, which names the patches.
@@ -355,7 +355,7 @@ mod tests {
         );
         assert!(!patched.may_be_debians());
         assert_eq!(patched.local_version(), "+000-poll+b");
-        assert_eq!(patched.short(), "debian-6.12+000-poll+b");
+        assert_eq!(patched.short_name(), "debian-6.12+000-poll+b");
         assert!(Kernel::read("Image").unwrap().is_none());
         let error = Kernel::read("Image+x.patch").unwrap_err().to_string();
         assert!(error.contains("Image is no source"), "{error}");

@@ -82,7 +82,7 @@ impl Source {
     }
 
     /// Returns a short name, which may be a part of a folder's name.
-    pub fn short(&self) -> String {
+    pub fn short_name(&self) -> String {
         let text = match self {
             Self::Debian(version) if version.is_empty() => "debian".into(),
             Self::Debian(version) => format!("debian-{version}"),
@@ -350,6 +350,6 @@ mod tests {
             tree: "/home/me/my linux".into(),
             commit: "0123456789abcdef".into(),
         };
-        assert_eq!(source.short(), "my-linux-0123456789ab");
+        assert_eq!(source.short_name(), "my-linux-0123456789ab");
     }
 }

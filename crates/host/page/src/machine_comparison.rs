@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the same cells on several machines: a table, and sentences about the differences between the orders of the
-//! cells.
+//! Compares the same cells on several machines, in a table and in sentences about how the order of the cells differs
+//! from machine to machine.
 
 use maud::{Markup, html};
 use results::merge::Run;

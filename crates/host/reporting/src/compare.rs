@@ -108,7 +108,7 @@ fn judge_sides(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     side::check_units(&a, &b)?;
     // A gate compares each cell only with the same cell.
     if gate.is_none() {
-        across::align_cells(&mut a, &mut b);
+        across::move_sole_difference_to_names(&mut a, &mut b);
     }
     let comparison = Comparison::new(&a.runs, &b.runs, level / 100.0);
     if comparison.pairs.is_empty() && comparison.lost.iter().all(|lost| lost.has == 0) {

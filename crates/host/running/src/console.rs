@@ -122,7 +122,7 @@ impl Console {
     /// Interprets a line that [`safe_form`](Self::safe_form) has returned.
     pub fn feed(&mut self, line: &str) -> LineKind {
         if self.collector.feed(line) {
-            return self.note_given_up();
+            return self.check_program_gave_up();
         }
         if let Some((_, why)) = line.split_once(LATE)
             && self.crash.is_empty()
@@ -177,7 +177,7 @@ impl Console {
     }
 
     /// Notes why our program on Linux has given up, if its last record has the reason.
-    fn note_given_up(&mut self) -> LineKind {
+    fn check_program_gave_up(&mut self) -> LineKind {
         match self.collector.given_up.take() {
             None => LineKind::Record,
             Some(GivenUp::Refused(why)) => {

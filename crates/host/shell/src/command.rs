@@ -34,24 +34,24 @@ pub fn typed(command: &Command) -> String {
 
 /// Quotes a word, if a shell needs quotes.
 pub fn quoted(word: impl AsRef<OsStr>) -> String {
-    quoted_unless(word.as_ref(), foreign::is_hidden)
+    quote_escaping(word.as_ref(), foreign::is_hidden)
 }
 
 /// Quotes a word in ASCII only.
 fn quoted_in_ascii(word: &OsStr) -> String {
-    quoted_unless(word, |c| !c.is_ascii() || c.is_control())
+    quote_escaping(word, |c| !c.is_ascii() || c.is_control())
 }
 
-/// Quotes a word. Each character that is `unfit` to be shown becomes the numbers of its bytes.
-fn quoted_unless(word: &OsStr, unfit: fn(char) -> bool) -> String {
+/// Quotes a word. Each character that is `must_escape` to be shown becomes the numbers of its bytes.
+fn quote_escaping(word: &OsStr, must_escape: fn(char) -> bool) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match word.to_str() {
         Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
-        Some(text) if !text.contains(unfit) => format!("'{}'", text.replace('\'', r"'\''")),
+        Some(text) if !text.contains(must_escape) => format!("'{}'", text.replace('\'', r"'\''")),
         _ => {
             let chunks = word.as_bytes().utf8_chunks();
             let typed = chunks.map(|chunk| {
-                let valid = chunk.valid().chars().map(|c| escaped_char(c, unfit));
+                let valid = chunk.valid().chars().map(|c| escaped_char(c, must_escape));
                 valid.collect::<String>() + &byte_numbers(chunk.invalid())
             });
             format!("$'{}'", typed.collect::<String>())
@@ -60,10 +60,10 @@ fn quoted_unless(word: &OsStr, unfit: fn(char) -> bool) -> String {
 }
 
 /// Returns a character in the form that it has between `$'` and `'` (bash(1), QUOTING).
-fn escaped_char(c: char, unfit: fn(char) -> bool) -> String {
+fn escaped_char(c: char, must_escape: fn(char) -> bool) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if unfit(c) => byte_numbers(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        c if must_escape(c) => byte_numbers(c.encode_utf8(&mut [0; 4]).as_bytes()),
         c => c.into(),
     }
 }

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::insn;
 
-/// The slot that held CPUs poll; [`crate::held_entry`] contains their code.
+/// The slot polled by held CPUs, whose code is in [`crate::held_entry`].
 #[repr(C, align(64))]
 pub struct Release {
     /// Affinity of the CPU that is released, or all ones.

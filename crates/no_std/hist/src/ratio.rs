@@ -11,8 +11,8 @@ use crate::of_sorted;
 /// Two measurements of a ratio may differ by 1/100 at most. Each measurement is only as precise as
 /// a reading, and on an out-of-order core, readings take different times.
 const STEADY: u128 = 100;
-/// A ratio counts as a whole number if it differs from that number by at most 1/500. The ratio
-/// covers all parts, so it is more precise than the ratio of one part.
+/// A ratio counts as a whole number if it differs from that number by at most 1/500. The limit is stricter than
+/// [`STEADY`], because this ratio is taken over the whole measurement, and not over one part of it.
 const WHOLE: u128 = 500;
 
 /// The progress of two clocks during the same time.

@@ -176,9 +176,9 @@ pub struct PassTime {
     pub most_us: u64,
 }
 
-/// An emulator that counts instructions executes a path several times as fast as the pauses, which
-/// are mostly YIELD and reads of the counter, and which determine how guest time relates to
-/// seconds.
+/// An emulator that counts instructions executes a path several times as fast as a pause, which is mostly YIELD and
+/// reads of the counter. The pauses set the scale from guest time to seconds, so an estimate divides the time of a
+/// path by this factor.
 const PATHS_ARE_FASTER: u64 = 6;
 
 impl Cell {

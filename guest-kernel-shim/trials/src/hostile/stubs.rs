@@ -28,7 +28,7 @@ hostile_stubs:
     ret
     .endr
 
-    // Cleans and invalidates from \from, \bytes on, to memory. Clobbers x8, x9.
+    // Cleans and invalidates \bytes bytes, beginning at \from, to memory. Clobbers x8, x9.
     .macro hostile_clean from, bytes
         mov     x8, \from
         add     x9, \from, \bytes

@@ -129,22 +129,22 @@ the probes that depend on it do not run, and cells that wait by event have a sta
 
 ### Round trips in cycles
 
-Commit a4a30f63 (24 November 2026), gem5 24.0.0.1, preset `plain`, 2 CPUs, 24 samples a cell:
+Commit 012bc87a (30 November 2026), gem5 24.0.0.1 with gem5.patch, preset `plain`, 2 CPUs, 24 samples a cell:
 `--quick --workload pingpong,ipi --shape one --wait wfi,poll-wfi --trap none,wfi`. The table has p50 in cycles; `o3` uses LSE atomics.
 
 | wait | trap | deliver | wake | `pingpong`: `minor` | `o3` | `ipi` one: `minor` | `o3` |
 |---|---|---|---|---:|---:|---:|---:|
-| `wfi` | none | inject | ipi | 577 | 709 | 551 | 583 |
-| `wfi` | wfi | inject | ipi | 503 | 552 | 500 | 615 |
-| `wfi` | none | direct | ipi | 359 | 320 | 417 | 485 |
-| `wfi` | wfi | direct | ipi | 418 | 390 | 439 | 537 |
-| `poll-wfi` | none | inject | ipi | 590 | - | 516 | - |
-| `poll-wfi` | none | inject | elide | 355 | 282 | 391 | 364 |
-| `poll-wfi` | none | direct | ipi | 475 | - | 452 | - |
-| `poll-wfi` | none | direct | elide | 354 | 282 | 391 | 364 |
+| `wfi` | none | inject | ipi | 581 | 711 | 534 | 586 |
+| `wfi` | wfi | inject | ipi | 513 | 552 | 482 | 616 |
+| `wfi` | none | direct | ipi | 356 | 320 | 413 | 486 |
+| `wfi` | wfi | direct | ipi | 421 | 390 | 428 | 537 |
+| `poll-wfi` | none | inject | ipi | 588 | - | 542 | - |
+| `poll-wfi` | none | inject | elide | 362 | 276 | 391 | 366 |
+| `poll-wfi` | none | direct | ipi | 471 | - | 452 | - |
+| `poll-wfi` | none | direct | elide | 360 | 276 | 391 | 366 |
 
-- In `pingpong` an injected IPI to a CPU in WFI costs 1.6 (`minor`) and 2.5 (`o3`) times the elided wake-up of `poll-wfi`; with a trapped WFI 1.4 and
-  2.0; delivered directly 1.0 and 1.1. The last pair is too low for hardware, where leaving WFI and the path of the interrupt take time.
+- In `pingpong` an injected IPI to a CPU in WFI costs 1.6 (`minor`) and 2.6 (`o3`) times the elided wake-up of `poll-wfi`; with a trapped WFI 1.4 and
+  2.0; delivered directly 1.0 and 1.2. The last pair is too low for hardware, where leaving WFI and the path of the interrupt take time.
 - Trapping WFI makes an injected round trip cheaper: the CPU is at EL2 already when the interrupt comes. With direct delivery the trap only adds.
 - Most of an elided wake-up is the cache line that moves to the other core and back, so `spin`, `wfe` and `poll-wfi` cost nearly the same.
 - Under WFE and an event stream, a poll's limit is rounded up to the next whole period, and limits below a period do not differ. That is why limits of

@@ -134,7 +134,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 fn grows(runs: &Runs, name: &str) -> Result<Claim> {
     let workload = format!("linux-{name}");
     let share = |labels| {
-        runs.unrepeated_figure(|| {
+        runs.single_figure_with_caveats(|| {
             let (before, after) = before_and_after(runs, labels, &workload)?;
             Ok(100.0 * after / before)
         })

@@ -15,7 +15,7 @@ const APART: [&str; 3] = ["workload", "under", "system"];
 
 /// If exactly one option differs between all cells of A and all cells of B, gives B's cells the value that A's cells
 /// have, and adds each side's own value to the side's name. Otherwise changes nothing.
-pub fn align_cells(a: &mut Side, b: &mut Side) {
+pub fn move_sole_difference_to_names(a: &mut Side, b: &mut Side) {
     let apart: Vec<_> = separating_keys(&a.runs, &b.runs).collect();
     let Ok([(key, of_a, of_b)]) = <[_; 1]>::try_from(apart) else {
         return;

@@ -67,7 +67,7 @@ fn group_by_cell(samples: Samples) -> BTreeMap<u64, Vec<(Sample, u64)>> {
 mod tests {
     use super::*;
 
-    fn results() -> Results {
+    fn example_results() -> Results {
         let cell = |id, workload: &str| {
             let mut cell = Cell {
                 id,
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn samples_go_to_their_cells() {
-        let mut results = results();
+        let mut results = example_results();
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
         results.add_samples(0, Under::Rouse, Ok(samples));
         let paths: Vec<_> = results.cells.iter().map(|cell| &cell.critical).collect();
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn samples_of_a_boot_go_to_its_cells_alone() {
-        let mut results = results();
+        let mut results = example_results();
         // The second boot has cells with the same numbers as the first.
         results.cells.extend(results.cells.clone());
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_wrong_is_told() {
-        let mut results = results();
+        let mut results = example_results();
         let samples = Samples::from([((0, sample()), 3)]);
         results.add_samples(0, Under::Rouse, Ok(samples));
         assert_eq!(results.problems.len(), 2, "{:?}", results.problems);

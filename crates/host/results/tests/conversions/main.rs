@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Converts the records below to results, to rows of a table, and to one file of several runs and back. Checks the
-//! outcome of each conversion.
+//! Converts the records below to results and to table rows, and converts several runs to one file and back. Checks
+//! the outcome of each conversion.
 
 mod boots;
 mod cells;

@@ -337,7 +337,7 @@ impl Case {
         }
         let mut job = Job::of_run(&args)?;
         job.before = Some(before.clone());
-        job.traces = self.expect.explains();
+        job.traces = self.expect.needs_traces();
         self.boot(job, name)
     }
 

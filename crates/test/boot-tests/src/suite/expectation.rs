@@ -78,7 +78,7 @@ impl Expect {
     }
 
     /// Returns whether the run has to record the instructions of its samples.
-    pub fn explains(&self) -> bool {
+    pub fn needs_traces(&self) -> bool {
         !self.functions.is_empty()
     }
 
@@ -133,7 +133,7 @@ impl Expect {
 
     /// Compares how many instructions each function has on the first cell's path.
     fn compare_functions(&self, session: &Session) -> Result<()> {
-        if !self.explains() {
+        if !self.needs_traces() {
             return Ok(());
         }
         let explained = Explained::of(session, "")?;

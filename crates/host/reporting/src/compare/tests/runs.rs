@@ -192,16 +192,16 @@ fn runs_apart_by_one_option_are_compared_across_it() {
         Side::read_runs(name, &[path.path().to_owned()]).unwrap()
     };
     let (mut a, mut b) = (side("A", 0, 100), side("B", 20, 130));
-    across::align_cells(&mut a, &mut b);
+    across::move_sole_difference_to_names(&mut a, &mut b);
     assert!(a.shown.ends_with("(gap 0 us)"), "{}", a.shown);
     assert!(b.shown.ends_with("(gap 20 us)"), "{}", b.shown);
     assert_eq!(Comparison::new(&a.runs, &b.runs, 0.05).pairs.len(), 1);
     // Runs with different workloads, or with two different options, are not compared.
     let (mut a, mut b) = (side("A", 0, 100), side("B", 20, 130));
     b.runs[0].results.cells[0].what.workload = Workload::Ipi;
-    across::align_cells(&mut a, &mut b);
+    across::move_sole_difference_to_names(&mut a, &mut b);
     b.runs[0].results.cells[0].what.workload = Workload::Pingpong;
     b.runs[0].results.cells[0].what.poll_limit_us = 7;
-    across::align_cells(&mut a, &mut b);
+    across::move_sole_difference_to_names(&mut a, &mut b);
     assert!(!a.shown.contains('('), "{}", a.shown);
 }
