@@ -152,16 +152,16 @@ Commit 012bc87a (30 November 2026), gem5 24.0.0.1 with gem5.patch, preset `plain
 
 ### Cold and warm
 
-A [cold](fidelity.md#cold-samples) sample begins with nothing that the guest and EL2 use in a cache. Commit d6ff3d71 (22 November 2026), `plain`, 2 CPUs,
-12 to 20 samples on `minor`, 6 on `o3`: `--workload ipi,pingpong --shape one --wait wfi --trap none --deliver inject,direct --wake ipi
+A [cold](fidelity.md#cold-samples) sample begins with nothing that the guest and EL2 use in a cache. Commit 012bc87a (30 November 2026), `plain`, 2 CPUs,
+20 samples on `minor`, 6 on `o3`: `--workload ipi,pingpong --shape one --wait wfi --trap none --deliver inject,direct --wake ipi
 --cache warm,cold --stages off`. p50 in cycles:
 
 | workload | deliver | `minor`: warm | cold | times | `o3`: warm | cold | times |
 |---|---|---:|---:|---:|---:|---:|---:|
-| `ipi` one | direct | 484 | 3026 | 6.3 | 603 | 2497 | 4.1 |
-| `ipi` one | inject | 608 | 4438 | 7.3 | 715 | 3672 | 5.1 |
-| `pingpong` | direct | 500 | 2997 | 6.0 | 650 | 2527 | 3.9 |
-| `pingpong` | inject | 767 | 4932 | 6.4 | 966 | 4288 | 4.4 |
+| `ipi` one | direct | 406 | 3213 | 7.9 | 633 | 2013 | 3.2 |
+| `ipi` one | inject | 539 | 4428 | 8.2 | 643 | 3123 | 4.9 |
+| `pingpong` | direct | 354 | 2738 | 7.7 | 702 | 2230 | 3.2 |
+| `pingpong` | inject | 578 | 5029 | 8.7 | 1095 | 4075 | 3.7 |
 
 A line from memory takes 189 cycles (probe `caches_modelled`); `o3` has several lines under way at once. The way back of a round trip finds the code that
 the way there brought in. `poll-wfi` needs `--poll-limit-us 2000`, since a poll of 100 us gives up while the caches are emptied.
