@@ -41,7 +41,7 @@ fn read_register(address: u64) -> u32 {
 
 /// Writes a register.
 fn write_register(address: u64, value: u32) {
-    // SAFETY: as above, and nothing depends on its state before the next image runs.
+    // SAFETY: as above, and nothing depends on the device's state before the next image runs.
     unsafe { (address as *mut u32).write_volatile(value) }
 }
 
@@ -61,7 +61,7 @@ fn spi_register_count(gic: &Gic) -> u64 {
     u64::from(read_register(gic.distributor.base + TYPER) & 0x1f)
 }
 
-/// Sets affinity routing and all groups, and puts every SPI into non-secure Group 1. Runs once, at EL3.
+/// Enables affinity routing and all groups, and puts every SPI into non-secure Group 1. Runs once, at EL3.
 pub fn set_up_distributor(gic: &Gic) {
     let base = gic.distributor.base;
     write_register(base + CTLR, 3 << 4);
@@ -80,8 +80,8 @@ pub fn set_up_redistributor(frame: u64) {
     write_register(frame + SGI_FRAME + IGRPMODR, 0);
 }
 
-/// Enables the UART's interrupts: from the next byte on, the UART's line is high until something
-/// serves the interrupt.
+/// Enables the UART's interrupts: from the next byte on, the UART's interrupt line is high until
+/// something serves the interrupt.
 pub fn dirty_uart(uart: &Uart) {
     /// UARTIMSC of a PL011 (DDI 0183G, 3.3.10): every interrupt.
     const IMSC: u64 = 0x38;
@@ -131,7 +131,7 @@ pub fn dirty_ppis(frame: u64) -> [u32; 3] {
 /// first LPI pending. In `memory`, each CPU has its own pending table, at a multiple of 64 KiB. Returns
 /// GICR_CTLR.
 pub fn dirty_lpis(frame: u64, memory: u64, number: u64) -> u32 {
-    /// Number of bits of INTIDs, minus one.
+    /// Number of bits of an INTID, minus one.
     const BITS: u64 = 13;
     let pending = memory + 0x2_0000 + 0x1_0000 * number;
     // SAFETY: this memory is reserved for the tables.
@@ -147,8 +147,8 @@ pub fn dirty_lpis(frame: u64, memory: u64, number: u64) -> u32 {
     read_register(frame + CTLR)
 }
 
-/// Leaves the CPU interface with active priorities, list registers in use and traps for EL1; it
-/// lets no interrupt through. Returns ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
+/// Leaves the CPU interface with active priorities, list registers in use and traps for EL1; the
+/// interface lets no interrupt through. Returns ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
 pub fn dirty_priorities() -> [u64; 2] {
     ICC_SRE_EL2.set(0xf);
     insn::isb();
@@ -201,13 +201,13 @@ pub fn dirty_timers() -> [u64; 3] {
 }
 
 /// Leaves the performance monitors counting every 64th cycle, at EL2 and not at EL1, with
-/// interrupts and overflows; returns PMCR_EL0 and PMCNTENSET_EL0.
+/// interrupts enabled and overflows pending; returns PMCR_EL0 and PMCNTENSET_EL0.
 pub fn dirty_pmu() -> [u64; 2] {
     const OVERFLOWS: u64 = 0x8000_003f;
     // Sets P and NSH.
     PMCCFILTR_EL0.set(1 << 31 | 1 << 27);
     // PMOVSSET_EL0, PMINTENSET_EL1, PMUSERENR_EL0, PMSELR_EL0.
-    // SAFETY: these registers decide what is counted and which interrupts this raises; all interrupts are masked.
+    // SAFETY: these registers decide what is counted and which interrupts this causes; all interrupts are masked.
     unsafe {
         core::arch::asm!("msr S3_3_C9_C14_3, {0}", "msr S3_0_C9_C14_1, {0}",
             "msr S3_3_C9_C14_0, {0}", "msr S3_3_C9_C12_5, {1}",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Holds the first and the last instructions, and the calls to EL3.
 //!
-//! QEMU puts the file into flash at address 0 and starts there: at EL3 with every CPU or, if the machine has no
-//! EL3, at EL2 with the first CPU. Flash can't be written, so the first CPU copies the image to RAM and
+//! QEMU puts the firmware into flash at address 0 and starts there: at EL3 with every CPU or, if the machine
+//! has no EL3, at EL2 with the first CPU. Flash can't be written, so the first CPU copies the image to RAM and
 //! continues there. The RAM is at [`HOME_EL2`] for EL2, and at [`HOME_EL3`] for EL3; lower exception levels
 //! have no access to the latter.
 
@@ -19,7 +19,7 @@ pub const CPUS: usize = 8;
 const STACK: usize = 0x8000;
 
 arch::symbol_addresses! {
-    /// Entry of another CPU, at EL2, with its number as the context id of CPU_ON.
+    /// Entry of each other CPU, at EL2, with its number as the context id of CPU_ON.
     secondary_entry = firmware_secondary_entry;
     /// The vectors of EL3.
     vectors = firmware_vectors;
@@ -39,7 +39,7 @@ pub struct Entry {
     pub hcr: u64,
     /// The value of SCTLR_EL2.
     pub sctlr: u64,
-    /// PSTATE: PAN (22), DAIF (9:6), level and stack pointer (3:0), as SPSR has them.
+    /// PSTATE: PAN (22), DAIF (9:6), level and stack pointer (3:0), with the layout of SPSR.
     pub pstate: u64,
     /// Value of the general registers from x4 on; the boot protocol requires x1 to x3 to be zero.
     pub pattern: u64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads QEMU's input for this machine: the next image, and the state to leave. This uses the DMA
-//! interface of QEMU's fw_cfg device (QEMU, docs/specs/fw_cfg.rst).
+//! Reads QEMU's input for this machine: the next image, and the state to leave. This module uses
+//! the DMA interface of QEMU's fw_cfg device (QEMU, docs/specs/fw_cfg.rst).
 
 /// Address of the device on QEMU's `virt`.
 const BASE: u64 = 0x0902_0000;
@@ -38,7 +38,7 @@ pub struct Item {
 }
 
 impl FwCfg {
-    /// Returns the device, for which 4 KiB of `memory` below 4 GiB are reserved.
+    /// Returns the device, for which 4 KiB are reserved at address `memory`, below 4 GiB.
     ///
     /// # Safety
     /// Only this program may use the memory.
@@ -53,7 +53,7 @@ impl FwCfg {
         Item { key: KERNEL, size }
     }
 
-    /// Returns the named file `name`.
+    /// Returns the file `name`.
     pub fn find_file(&self, name: &str) -> Option<Item> {
         let count = u32::from_be_bytes(self.read_small::<4>(FILES, 0));
         (0..count).find_map(|n| {

@@ -35,7 +35,7 @@ words! {
     registers = "registers";
     /// HCR_EL2.E2H and TGE set, and PSTATE.PAN.
     e2h = "e2h";
-    /// Data accesses of EL2 are big-endian, SCTLR_EL2.EE.
+    /// Data accesses of EL2 are big-endian (SCTLR_EL2.EE).
     endian = "big-endian";
     /// SP_EL0 is selected, and neither stack pointer is valid.
     spsel = "spsel";
@@ -57,7 +57,7 @@ words! {
     timers = "timers";
     /// Performance monitors counting, with overflows pending.
     pmu = "pmu";
-    /// A generic watchdog that runs, for longer than any test.
+    /// A running generic watchdog whose period is longer than any test.
     watchdog = "watchdog";
     /// A watchdog that resets the machine before a run is over.
     watchdog_soon = "watchdog-soon";

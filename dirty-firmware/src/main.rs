@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Firmware for tests: it loads the next image, leaves behind all state that firmware may leave,
-//! and enters that image like a loader. docs/bring-up.md lists this state, the words that ask for
-//! it, and the rules that allow it.
+//! and enters that image as a loader does. docs/bring-up.md lists this state, the words that ask
+//! for it, and the rules that allow it.
 //!
 //! The firmware knows one family of machines, QEMU's `virt`. QEMU passes the image and the words through fw_cfg.
 //! For every word, the firmware reads the state back and prints it, and ends the machine if the state is
@@ -85,7 +85,7 @@ static MACHINE: AtomicPtr<BootData> = AtomicPtr::new(ptr::null_mut());
 
 /// Returns the data that every CPU needs.
 fn boot_data() -> &'static BootData {
-    // SAFETY: `firmware_start` sets it before another CPU gets here, to data that is never given back.
+    // SAFETY: `firmware_start` sets it before any other CPU gets here, to data that is never given back.
     unsafe { &*MACHINE.load(Acquire) }
 }
 
@@ -119,7 +119,7 @@ fn fail(text: fmt::Arguments<'_>) -> ! {
     }
 }
 
-/// Runs on the first CPU, as the start of this firmware's Rust code.
+/// Runs on the first CPU, as the first Rust code of this firmware.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_start() -> ! {
     // SAFETY: this is QEMU's tree; the second word of its header is its size, big-endian.
@@ -234,7 +234,7 @@ fn enter_image(address: u64, x0: u64) -> ! {
         stacks: if words.spsel { PATTERN } else { 0 },
     };
     say!("CPU {mpidr:#x} enters {address:#x}: {entry:x?}");
-    // SAFETY: the address is that of an image of the boot protocol, or the entry that the image has asked for.
+    // SAFETY: the address is that of an image for the boot protocol, or the entry that the image has asked for.
     unsafe { entry::firmware_leave(&entry) }
 }
 
@@ -291,7 +291,7 @@ fn dirty_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
     }
 }
 
-/// Ends the machine unless the state of `word` is `there`: a test must not pass because state is missing.
+/// Ends the machine unless the state that `word` asks for is `there`: a test must not pass because state is missing.
 fn require_state(word: &str, there: bool) {
     if !there {
         fail(format_args!("not left: {word}"));

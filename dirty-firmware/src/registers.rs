@@ -26,8 +26,8 @@ pub struct Filled {
 macro_rules! fill {
     ($filled:ident: $($name:literal = $value:expr,)*) => {$({
         let read: u64;
-        // SAFETY: the code that this CPU executes until it leaves runs with the MMU off, uses no
-        // floating point, and depends on none of these registers.
+        // SAFETY: the code that this CPU executes until it enters the next image runs with the MMU
+        // off, uses no floating point, and depends on none of these registers.
         unsafe {
             core::arch::asm!(
                 concat!("msr ", $name, ", {value}"),

@@ -48,7 +48,7 @@ pub struct Changes {
 struct Writer<'a> {
     to: &'a mut [u8],
     length: usize,
-    /// Bytes of the strings before the added strings.
+    /// Bytes of the strings that precede the added strings.
     strings: u32,
 }
 
@@ -87,7 +87,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes `tree` with `changes` to `to`, and returns its size.
+/// Writes `tree` with `changes` to `to`, and returns the size of the new tree.
 pub fn write_changed_tree(tree: &[u8], to: &mut [u8], changes: &Changes) -> usize {
     let field = |at: usize| word_at(tree, at) as usize;
     let strings = &tree[field(STRINGS)..][..field(STRINGS_SIZE)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the alarm: a virtual-timer interrupt that ends a wait that might not end otherwise. While
-//! interrupts are unmasked, it ends any wait on any machine.
+//! Sets the alarm, a virtual-timer interrupt that ends waits which might not end otherwise.
+//! While interrupts are unmasked, the alarm ends any wait on any machine.
 //!
 //! The alarm fires when its time comes, and then again and again until it is turned off. An alarm that
 //! fired only once would not bound a wait: between arming the alarm and waiting, a hypervisor or an
@@ -13,7 +13,7 @@
 //!   returns at once; for an emulator that omits this, the handler sets the register ([`crate::dispatch`]);
 //! - before a WFI: this interrupt is lost, and the next one ends the wait.
 //!
-//! None of this holds while PSTATE.I is set: WFE need not end for a masked interrupt, and a wait needs another bound.
+//! None of this holds while PSTATE.I is set: WFE need not end for a masked interrupt, so a wait needs another bound.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
@@ -28,8 +28,8 @@ use crate::{clock, interrupts};
 /// progress between two interrupts.
 const AGAIN_US: u32 = 2000;
 
-/// The virtual timer of this CPU, which serves as an alarm until this value is dropped. Only one CPU at a
-/// time has an alarm, while the others are parked.
+/// The virtual timer of this CPU, which serves as an alarm until this value is dropped. Only one
+/// CPU at a time has an alarm; the others are parked meanwhile.
 pub struct Alarm {
     bell: &'static Bell,
 }
@@ -80,7 +80,7 @@ impl Drop for Alarm {
     }
 }
 
-/// Handles interrupt `intid` of `cpu`, which is the running CPU, while there is an alarm: if it is the timer's
+/// Handles interrupt `intid` of `cpu`, the running CPU, while there is an alarm. If this is the timer's
 /// interrupt, counts it and sets the timer for the next one. The interrupt handler has turned the timer off.
 fn handle_interrupt(cpu: &PerCpu, intid: u32) {
     if intid != platform().timer.virt {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses the atomic instructions that this image uses, and notes whether CPUs have them.
+//! Chooses the atomic instructions that this image uses, and records whether the CPUs have them.
 //!
-//! There are two images of one source: one with load-exclusive and store-exclusive instructions,
-//! and one with the instructions of FEAT_LSE. The compiler chooses the instructions, so there is no
-//! branch. On a CPU without FEAT_LSE, the second image must not reach an atomic operation.
+//! Two images are built from one source: one with load-exclusive and store-exclusive instructions, and one
+//! with the instructions of FEAT_LSE. The compiler chooses the instructions, so no branch at run
+//! time is needed. On a CPU without FEAT_LSE, the second image must not reach an atomic operation.
 
 use core::fmt;
 use core::sync::atomic::AtomicBool;
@@ -77,7 +77,7 @@ impl fmt::Display for Unfit {
 /// Makes this image run the request in `arguments`.
 ///
 /// # Errors
-/// Returns [`Unfit`] if the image can't run it. Measurements skip cells instead, but a trial has no cells.
+/// Returns [`Unfit`] if the image can't run the request. Measurements skip cells instead, but a trial has no cells.
 pub fn check_request(arguments: &mut Arguments<'_>) -> Result<(), Unfit> {
     let runs = arguments.plan.runs_on(OWN, all_cpus_have_lse());
     runs.map_err(Unfit::Other)?;

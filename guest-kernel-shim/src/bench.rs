@@ -151,7 +151,7 @@ fn make_entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut
 }
 
 /// Runs `count` iterations of a cell. The function is not inlined, because an independent count of
-/// the samples begins at this function, which it finds by name in the debug information.
+/// the samples starts at this function, which is found by its name in the debug information.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
@@ -160,7 +160,7 @@ fn block(entry: &mut Entry, count: u32) {
     }
 }
 
-/// Runs the iterations, each after `before`. The loop is a separate function, so that its callers
+/// Runs the iterations, each preceded by `before`. The loop is a separate function, so that its callers
 /// are laid out apart from the measured code.
 #[inline(never)]
 fn run_block_after(entry: &mut Entry, count: u32, before: impl Before) {
@@ -202,7 +202,7 @@ fn run_block_after(entry: &mut Entry, count: u32, before: impl Before) {
     };
     entry.made += u64::from(made);
     entry.counts.add(&Counts::ZERO, &counts);
-    // Drops the requests to this CPU's own task that the last function call of a block left.
+    // Drops requests to this CPU's own task, left by the last function call of a block.
     PerCpu::this().request.take(wait::request::REQUESTS);
 }
 
@@ -233,7 +233,7 @@ fn run_task_block(entry: &mut Entry, count: u32, seed: u64) {
         .samples
         .as_ref()
         .map_or(0, |samples| samples.total.count());
-    // Each task has made `count` samples.
+    // Each task has taken `count` samples.
     let tasks = (samples - before) / u64::from(count.max(1));
     entry.made += tasks * u64::from(samples::round_count(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
@@ -245,7 +245,7 @@ fn run_task_block(entry: &mut Entry, count: u32, seed: u64) {
     }
 }
 
-/// Runs a block of a workload that one CPU does by itself.
+/// Runs a block of a workload that one CPU runs by itself.
 #[inline(never)]
 fn run_one_cpu_block(entry: &mut Entry, count: u32) {
     let Some(samples) = entry.samples.as_deref_mut() else {
@@ -283,7 +283,7 @@ fn run_one_cpu_block(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
 }
 
-/// Runs `count` iterations of a cell once more, with time stamps, if the cell takes them.
+/// Runs `count` more iterations of a cell with time stamps, if the cell takes time stamps.
 fn run_stamped(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
         Cache::Warm => run_stamped_after(entry, count, Gap(clock::us_to_ticks(entry.cell.gap_us))),
@@ -291,7 +291,7 @@ fn run_stamped(entry: &mut Entry, count: u32) {
     }
 }
 
-/// Runs the iterations with time stamps, each after `before`.
+/// Runs the iterations with time stamps, each preceded by `before`.
 fn run_stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     let cell = entry.cell;
     let samples = entry.samples.as_deref_mut();
@@ -340,5 +340,5 @@ fn target_cpus(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> {
     one.into_iter().chain(others)
 }
 
-/// Wakers of the targets of the cell that is measured: too many for a stack.
+/// The wakers of the measured cell's targets, which would not fit on a stack.
 static WAKERS: SpinMutex<ArrayVec<Waker, MAX_CPUS>> = SpinMutex::new(ArrayVec::new_const());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prepares, runs and counts a block of a cell on every CPU's executor.
+//! Prepares and runs a block of a cell on every CPU's executor, and collects the counts.
 //!
 //! The first CPU prepares the shared state and only then posts the job ([`crate::workers`]). Each CPU spawns
 //! its tasks before it reports that it is ready. No CPU leaves before the last task on any CPU has ended.
 //!
-//! The recent utilisation of a CPU carries over from one block of a cell to the next, as in a kernel, which
-//! never resets it: blocks are short compared with its half-life. A CPU's work between blocks does not belong to
+//! A CPU's recent utilisation carries over from one block of a cell to the next, as in a kernel: a kernel never
+//! resets it, and blocks are short compared with its half-life. A CPU's work between blocks does not belong to
 //! the cell and is not counted. In each block, a governor starts without history, and counts start from zero.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -36,7 +36,7 @@ pub struct Block {
 
 impl Block {
     /// Prepares the state that all CPUs share, before any CPU begins. `busy` is the CPUs'
-    /// utilisation at the end of the cell's earlier block.
+    /// utilisation at the end of the cell's previous block.
     pub fn prepare_shared_state(&self, busy: &Busy) {
         for (cpu, load) in online().zip(busy) {
             *cpu.busy.lock() = *load;
@@ -117,7 +117,7 @@ fn idle_setting(cell: &Cell) -> Setting {
     }
 }
 
-/// Enables or disables the interrupts that only this kernel uses.
+/// Enables or disables the interrupts that only [`crate::kernel`] uses.
 fn switch_interrupts(me: &PerCpu, on: bool) {
     let bits = 1 << interrupts::FUNCTION | 1 << platform().timer.virt;
     let redistributor = interrupts::redistributor(me);

@@ -42,8 +42,8 @@ core::arch::global_asm!(
     r#"
     .endm
 
-    // Puts EL1 into a known state, on the stack that ends at x9. On EL2, where a machine without a
-    // hypervisor starts us, it first drops to EL1. Keeps x0, clobbers the others.
+    // Puts EL1 into a known state, with the stack that ends at x9. At EL2, where a machine without
+    // a hypervisor starts the image, drops to EL1 first. Keeps x0 and clobbers the other registers.
     .macro el1_reset
         mrs     x1, CurrentEL
         cmp     x1, #8

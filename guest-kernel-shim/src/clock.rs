@@ -65,15 +65,15 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
 /// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one
 /// after another. The first CPU determines this once, before it starts the other CPUs.
 pub fn counts_instructions() -> bool {
-    /// The type has the size of a pointer: if it had two bytes, the linker would pack pointers
-    /// after it that a plain load could not reach, and measured paths use some of them.
+    /// The type has the size of a pointer. If it had two bytes, the linker would pack pointers right
+    /// after it, where plain loads could not reach them; measured paths use some of these pointers.
     #[repr(align(8))]
     struct Known(Once<bool>);
     static FOUND: Known = Known(Once::new());
     *FOUND.0.call_once(ticks_are_instructions)
 }
 
-/// Whether the times of two loops differ by as many ticks as their instruction counts: see
+/// Whether two loops differ in time by as many ticks as they differ in instructions: see
 /// [`fidelity::counts_instructions`].
 fn ticks_are_instructions() -> bool {
     const SHORT: u64 = 1000;

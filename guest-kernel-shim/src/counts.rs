@@ -6,14 +6,14 @@ use abi::{Counter, Shared};
 use crate::tally::{Event, Tally};
 use crate::{clock, exits, hypervisor, pmu};
 
-/// Counts of a CPU for the time during which it took part.
+/// Counts of a CPU's events while it took part in a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// Counts by the hypervisor, or by a VMM.
+    /// Counts made by the hypervisor or by a VMM.
     pub exits: [u64; Counter::COUNT],
-    /// Counts by the guest itself.
+    /// Counts made by the guest itself.
     pub events: [u64; Event::ALL.len()],
-    /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`]. `None` if a counter went backwards.
+    /// The PMU's cycles and instructions, at EL1 and EL2; see [`crate::pmu`]. `None` if a counter went backwards.
     pub pmu: Option<[u64; 2]>,
     /// Requests sent and interrupts taken, if the cell has a pair: by its sender, by its receiver,
     /// and by all other CPUs.
@@ -35,7 +35,7 @@ impl Counts {
         ticks: 0,
     };
 
-    /// Returns the counts up to now of this CPU, which owns `tally`.
+    /// Returns the counts so far of this CPU, which owns `tally`.
     pub fn now(tally: &Tally) -> Self {
         Self {
             exits: exits::read_counts(),

@@ -29,8 +29,8 @@ fn handle(intid: u32) {
 
 #[cold]
 fn handle_unexpected(cpu: &PerCpu, intid: u32) {
-    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. An expired timer stays expired: unless it were masked, its level
-    /// would interrupt for ever.
+    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. An expired timer stays expired: without
+    /// masking, its level would cause interrupts for ever.
     const MASKED: u64 = 3;
     if kernel::handle_interrupt(cpu, intid) {
         return;

@@ -35,10 +35,10 @@ pub struct Entry {
     pub samples: Option<&'static mut Samples>,
     /// Counts of the cell's blocks.
     pub counts: Counts,
-    /// Number of samples, plus the wake-ups of each block that are made in the same way but not
-    /// recorded: counts include both.
+    /// Number of samples, plus the unrecorded wake-ups that each block makes in the same way:
+    /// counts include both.
     pub made: u64,
-    /// Counts, but only those made during samples with time stamps.
+    /// Counts made only during samples with time stamps.
     pub stamped: Counts,
     /// Where the CPUs spent their time within the samples with time stamps.
     pub parts: Totals,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leaves EL2 if a machine without a hypervisor starts the image there. EL1 then controls the machine, and leftovers of
-//! a reset or of firmware do not affect it.
+//! Leaves EL2 if a machine without a hypervisor starts the image there. EL1 then controls the
+//! machine, and leftovers of a reset or of firmware do not affect EL1.
 
 use aarch64_cpu::registers::{
     ELR_EL2, HCR_EL2, ICH_HCR_EL2, Readable, SCTLR_EL1, VTTBR_EL2, Writeable,
@@ -46,7 +46,7 @@ extern "C" fn el2_hand_down() {
     HCR_EL2.set(HCR);
 }
 
-/// The vectors call this after an exception with unknown reason at EL2. Returns whether its cause was an access to a
+/// The vectors call this after an exception with an unknown reason at EL2. Returns whether its cause was an access to a
 /// register that firmware keeps, or to a GIC register on a CPU that has none. If so, the exception return skips the
 /// access. ID_AA64PFR0_EL1.GIC can't decide this: it is 0 on gem5's cores, although they have the registers.
 pub extern "C" fn is_stepped_over() -> bool {

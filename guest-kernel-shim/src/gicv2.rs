@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serves accesses to a GICv3's CPU interface on a machine with a GICv2: `arch::gicv2` makes them
-//! call [`access_register`]. Measured code does not come here: it uses a GICv2's registers.
+//! call [`access_register`]. Measured code does not come here: it uses the GICv2's registers directly.
 
 use arch::gicv2::WRITE;
 use arch::regs::Register;
@@ -52,7 +52,7 @@ pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
             ),
             false,
         ) => gich::read(number),
-        // The other registers are a hypervisor's, or a GICv2 lacks them.
+        // The other registers belong to a hypervisor, or do not exist in a GICv2.
         _ => value,
     }
 }

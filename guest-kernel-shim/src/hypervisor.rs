@@ -52,7 +52,7 @@ fn read_uid(function: u32) -> [u32; 4] {
     core::array::from_fn(|n| answer[n] as u32)
 }
 
-/// Returns the name of the hypervisor below, if it is not Rouse: its own, or the description's; `None` without either.
+/// Returns the name of a hypervisor other than Rouse, from its UID or else from the machine's description, if any.
 pub fn other_name() -> Option<&'static str> {
     OTHER.get()?.as_deref()
 }
@@ -213,10 +213,10 @@ pub fn set_knob(value: KnobValue) {
     );
 }
 
-/// Whether a CPU has had a neighbour; see [`has_had_neighbour`].
+/// Whether any CPU has had a neighbour; see [`has_had_neighbour`].
 static INVITED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a CPU has had a neighbour.
+/// Whether any CPU has had a neighbour.
 pub fn has_had_neighbour() -> bool {
     INVITED.load(Relaxed)
 }
@@ -235,8 +235,8 @@ pub fn set_trap(trap: Trap) {
     }));
 }
 
-/// Sets which side owns the CPU interface of this vCPU. The hypervisor refuses while an interrupt is
-/// active here because another vCPU has made it active through a register, as `soak` does for a while.
+/// Sets which side owns the CPU interface of this vCPU. The hypervisor refuses while an interrupt
+/// is active here that another vCPU made active through a register; `soak` does this for a while.
 ///
 /// # Panics
 /// Panics if the hypervisor still refuses after a while.

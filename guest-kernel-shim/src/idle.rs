@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the ways of waiting for a request, by name.
+//! Runs each way of waiting for a request, chosen by its name.
 //!
 //! The loops come from [`wait::idle`] and are model-checked; this CPU runs them as a
 //! [`Target`](wait::target::Target). The loops `spin`, `yield`, `wfe`, `wfe-sev` and `wfet` differ
@@ -132,7 +132,7 @@ where
     body.run(BehindBarrier(idle));
 }
 
-/// Returns the tunables of `haltpoll` in ticks, with the poll limit as their maximum if there is one.
+/// Returns the tunables of `haltpoll` in ticks, with the poll limit, if there is one, as their maximum.
 fn haltpoll_tunables(limit: u64) -> Tunables {
     let ticks = |time| clock::us_to_ticks((time / 1000) as u32);
     Tunables::GUEST.scaled(ticks).with_max(limit)

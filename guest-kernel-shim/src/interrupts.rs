@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sets up the interrupts of this kernel, which are three SGIs. A check may enable other interrupts, which are
-//! recorded in the CPU's [`Journal`] and passed to the listener. [`crate::dispatch`] handles each of them.
+//! recorded in the CPU's [`Journal`] and passed to the listener. [`crate::dispatch`] handles every interrupt.
 
 use abi::Info;
 use arch::gic_cpu;
@@ -57,7 +57,7 @@ pub fn usable_sgis() -> u32 {
     }
 }
 
-/// Returns the number of SGIs, counted from 0, that EL2 and hardware can deliver.
+/// Returns the number of SGIs, counted from SGI 0, that EL2 and hardware can deliver.
 #[must_use]
 pub fn usable_sgi_count() -> u32 {
     usable_sgis().trailing_ones()
@@ -75,7 +75,7 @@ pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
         .expect("a CPU sets up its redistributor before it is online")
 }
 
-/// A function that receives the interrupts that no other code expects.
+/// A function that receives interrupts expected by no other code.
 pub type Listener = fn(&PerCpu, u32);
 
 /// The current listener, or null.
@@ -83,8 +83,8 @@ static LISTENER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The listener that the alarm has replaced, or null.
 static BEHIND: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes every CPU pass unexpected interrupts to `listener` from now on; `None` ends this. The
-/// function must not be called while there is an alarm.
+/// Makes every CPU pass unexpected interrupts to `listener` from now on; `None` ends this. Must not
+/// be called while there is an alarm.
 pub fn set_listener(listener: Option<Listener>) {
     LISTENER.store(listener_pointer(listener), Release);
 }
@@ -97,7 +97,7 @@ pub fn set_first_listener(listener: Listener) {
     LISTENER.store(listener_pointer(Some(listener)), Release);
 }
 
-/// Ends [`set_first_listener`]. The second listener stays recorded: another CPU may be in the handler,
+/// Undoes [`set_first_listener`]. The second listener stays recorded: another CPU may be in the handler,
 /// between the first listener and the second, and must still find the second one.
 pub fn end_first_listener() {
     LISTENER.store(BEHIND.load(Acquire), Release);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a small kernel, for measurements in which a CPU does more work between two wake-ups than
-//! answering the first of them.
+//! Runs a small kernel, for measurements in which a CPU does more between two wake-ups than answer
+//! the first of them.
 //!
 //! Every CPU has an executor of `async` tasks ([`executor`], [`mod@task`]). A task stays on its CPU. To wake a task of
 //! another CPU, a CPU puts it into that CPU's inbox, a lock-free list, and sets RESCHED in its request word; the word
 //! decides whether an interrupt is sent as well ([`wait::request`]), as for every wake-up here. Tasks sleep by the
 //! CPU's virtual timer ([`timer`]) and wait for each other in [`channel`]s; [`calls`] run a function on another CPU.
 //!
-//! A CPU without a ready task idles, in any of the ways of [`crate::idle`]: workload `pingpong`
-//! measures these loops without the kernel. Waits called `governor:<name>` choose among the idle
+//! A CPU without a ready task idles in one of the ways of [`crate::idle`]; workload `pingpong`
+//! measures their loops without the kernel. Waits called `governor:<name>` choose among the idle
 //! states of crate `cpuidle` ([`crate::idle`]).
 //!
 //! Interrupt handlers of this kernel wake tasks only through the inbox, and touch nothing else that the executor uses,

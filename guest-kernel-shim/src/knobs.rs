@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses the settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it
-//! sets at EL1 and EL2.
+//! Chooses the settings of a CPU for a cell: how it waits, how it is woken, and which knobs it sets
+//! at EL1 and EL2.
 
 use abi::{KnobValue, Neighbour};
 use arch::insn;
@@ -21,7 +21,7 @@ pub fn wait_mode(cell: &Cell) -> Setting {
     const BOUND_US: u32 = 100;
     Setting {
         wait: cell.wait,
-        // Without elision, function calls are served only by the interrupt.
+        // Without elision, function calls are served only by the interrupt handler.
         wanted: match cell.wake {
             Wake::Ipi => RESCHED,
             Wake::Elide => RESCHED | CALL,

@@ -2,8 +2,8 @@
 //! Rouse's guest: a small kernel at EL1 whose CPUs idle in every possible way and wake each other.
 //! The kernel measures the cost of a wake-up.
 //!
-//! The guest runs under the hypervisor and, unchanged, on the bare machine. Two programs use it, each an image:
-//! `measuring/`, which only measures, and `trials/`. [`program!`] connects a program to it.
+//! The guest runs under the hypervisor and, unchanged, on the bare machine. Two programs use this kernel, each in
+//! its own image: `measuring/`, which only measures, and `trials/`. [`program!`] connects a program to the kernel.
 //!
 //! | | |
 //! |---|---|

@@ -29,7 +29,7 @@ pub fn data_regions() -> [Region; 2] {
     [data.start..guard, guard + pages::PAGE..data.end].map(Region::from)
 }
 
-/// Returns the attributes of memory with the use `how`.
+/// Returns the attributes of memory that is used as `how` says.
 fn attributes(how: Use) -> El1Attributes {
     let common = El1Attributes::VALID | El1Attributes::ACCESSED | El1Attributes::UXN;
     let normal = common | El1Attributes::ATTRIBUTE_INDEX_1 | El1Attributes::INNER_SHAREABLE;

@@ -16,7 +16,7 @@ static CALL: Once<fn(&ConsoleWords)> = Once::new();
 /// Starts output on `uart`.
 ///
 /// # Safety
-/// The address must be that of a UART of that kind, mapped as device memory,
+/// The address must belong to a UART of the given kind, mapped as device memory,
 /// and MMU and caches must be on.
 pub unsafe fn open(uart: Uart) {
     // SAFETY: the caller promises everything that `Port::new` asks for.

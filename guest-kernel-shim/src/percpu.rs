@@ -34,8 +34,8 @@ pub struct PerCpu {
     pub mpidr: u64,
     /// The CPU's position in [`all`].
     pub index: usize,
-    /// The CPU reads the line above before its caches are on, so nothing in that line may change
-    /// later: what another CPU writes to a line need not be in memory yet (DDI 0487K.a, B2.11).
+    /// The CPU reads the cache line of the fields above before its caches are on, so nothing in that
+    /// line may change later: a write by another CPU need not be in memory yet (DDI 0487K.a, B2.11).
     _next_line: [Line; 0],
     online: AtomicBool,
     /// Whether the CPU was turned off in the middle of a task, which it has to begin again.
@@ -61,7 +61,7 @@ pub struct PerCpu {
     pub request: Request,
     /// Cycles of the CPU's core per tick at the start, once they are measured.
     pub per_tick: Once<PerTick>,
-    /// With a GICv2: who sent the last SGI of each INTID; see [`crate::gicv2`].
+    /// With a GICv2: which CPU sent the last SGI of each INTID; see [`crate::gicv2`].
     pub senders: [AtomicU32; 16],
 }
 

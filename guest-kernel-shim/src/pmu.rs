@@ -3,7 +3,7 @@
 //! (event INST_RETIRED; DDI 0487K.a, D14.11.3).
 //!
 //! The counters count at EL1 and at EL2 (NSH), so they include the hypervisor's work for a wake-up. A counter belongs
-//! to one CPU, so it can't measure time from one CPU to another; the clock does, and [`crate::clock::cycles`]
+//! to one CPU, so it can't measure the time between events on two CPUs; the clock does, and [`crate::clock::cycles`]
 //! converts that to cycles. Whether the cycle counter continues in WFI depends on the machine.
 
 use aarch64_cpu::registers::{ID_AA64DFR0_EL1, Readable};

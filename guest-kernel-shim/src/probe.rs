@@ -129,7 +129,7 @@ fn cpus_run_at_once() -> Answer {
     Answer::without_ticks(!clock::counts_instructions())
 }
 
-/// Tests whether every CPU reads the same count: a CPU's reading lies between two readings of another CPU.
+/// Tests whether every CPU reads the same count: a CPU's reading has to lie between two readings of another CPU.
 fn counter_shared() -> Answer {
     let before = clock::now();
     workers::run_on_2nd(|| PerCpu::this().note_time(clock::now()));

@@ -14,7 +14,7 @@ use crate::{
     atomics, boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, vectors, workers,
 };
 
-/// Starts every CPU except this one, and waits until each runs. A CPU that does not run is reported
+/// Starts every CPU except this one, and waits until each runs. A CPU that does not come up is reported
 /// and left out.
 pub fn start_others() {
     // The other CPUs read this data before their caches are on.

@@ -94,7 +94,7 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
         simulator::checkpoint();
     }
     // This test precedes the start of the other CPUs, and follows the checkpoint and the start of
-    // this CPU's PMU. A simulator may take these for the end of the boot: it then continues with
+    // this CPU's PMU. A simulator may take these two for the end of the boot: it then continues with
     // cores of another model, on which the counter counts something else.
     clock::counts_instructions();
     smp::start_others();
@@ -132,7 +132,7 @@ fn stop_watchdogs(
     let found = platform.watchdogs.found.iter();
     let ours = found.filter(|watchdog| !keep && platform.why_not(watchdog).is_none());
     ours.map(|watchdog| {
-        // SAFETY: the description names the frame for this side, no other device that is used has it, and the MMU is
+        // SAFETY: the description names the frame for this side, no other device in use has this frame, and the MMU is
         // off.
         let state = unsafe { watchdog::stop(watchdog.control) };
         (watchdog.control, state)
@@ -193,12 +193,12 @@ fn enable_translation(platform: &Platform<'_>, tree: Region, monitor: Option<Reg
     // The hole is not mapped on machines that have memory there.
     let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
     let regions = regions.chain(is_hole.then_some(devices(HOLE)));
-    // SAFETY: the regions include the image, the stack, which is part of its data, and the pool.
+    // SAFETY: the regions include the image, its data with the stack, and the pool.
     unsafe { memory::enable_translation(&mut pool, regions) };
     pool
 }
 
-/// Returns the pages with the words of spin tables, to be mapped. Some may be mapped already, such as the tree's.
+/// Returns the pages with the words of spin tables, to be mapped. Some, such as the tree's, may be mapped already.
 fn spin_table_pages(platform: &Platform<'_>) -> ArrayVec<Region, MAX_WORD_PAGES> {
     let mut pages = ArrayVec::<Region, MAX_WORD_PAGES>::new();
     for cpu in platform.cpus {

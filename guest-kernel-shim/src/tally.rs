@@ -20,8 +20,8 @@ pub enum Event {
     PollTimeout,
     /// Times that WFI was executed.
     Halted,
-    /// Times that a poll paused, where that is measured: returns of WFE or WFET; all but the last
-    /// of each poll found no request.
+    /// Pauses of polls, where that is measured: returns of WFE or WFET. In each poll, all returns
+    /// but the last found no request.
     Pauses,
     /// Ticks spent polling, where that is measured.
     PollTicks,

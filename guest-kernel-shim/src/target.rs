@@ -223,7 +223,7 @@ pub trait Here: Target {
     /// Returns the CPU's state.
     fn cpu(&self) -> &PerCpu;
 
-    /// Runs `sleep`, a wait without a WFI in this kernel, and logs it as a halt if the CPU logs its halts.
+    /// Runs `sleep`, a wait that executes no WFI in this kernel, and logs it as a halt if the CPU logs its halts.
     fn log_halt(&self, sleep: impl FnOnce());
 }
 

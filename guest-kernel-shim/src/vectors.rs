@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Defines the exception vectors of EL1. Only IRQ is expected: any other exception is a bug in this
-//! kernel and ends the kernel with a dump of the registers, unless code expects it through [`catch_exception`].
+//! kernel and ends the machine with a dump of the registers, unless code expects it through [`catch_exception`].
 //!
-//! There are two tables, and two more for a GICv2: in the second table, an IRQ logs the time first. In
+//! There are two tables, and two more for a GICv2: in the second table, the IRQ vector first logs the time. In
 //! the first table, the interrupt that wakes a CPU is handled in assembly, because its handling is part
 //! of every result: the work of [`crate::dispatch`] for RESCHED needs two registers, and a Rust function
 //! may change nineteen. Any other interrupt is passed on to [`crate::dispatch`], with its number.
@@ -163,7 +163,7 @@ el2_exception:
         b       1b
 
     // The page below the first CPU's stack is not mapped: an access to it is an overflow, which
-    // is reported on the page below that one. EL0 has no use for its registers here.
+    // is reported on the page below that one. EL0 does not use TPIDR_EL0 and TPIDRRO_EL0.
 el1_synchronous:
         msr     tpidr_el0, x0
         msr     tpidrro_el0, x1

@@ -204,9 +204,9 @@ fn make_noise(me: &PerCpu, number: u32, cell: &Cell) {
     DONE.fetch_add(1, AcqRel);
 }
 
-/// Gives every measurement an equal initial state, whatever was measured before. After a leftover event, one WFE fewer
-/// waits. Where an exception return is not an event, as in QEMU, a loop of WFEs may then continue for ever in its
-/// initial pattern: with an exit for a trapped WFE in each round trip, or in none.
+/// Gives every measurement an equal initial state, whatever was measured before. A leftover event would make
+/// one WFE return at once. Where an exception return is not an event, as in QEMU, a loop of WFEs could then
+/// continue for ever in its initial pattern: with an exit for a trapped WFE in each round trip, or in none.
 fn reset_initial_state() {
     arch::insn::forget_events();
 }

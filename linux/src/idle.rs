@@ -15,7 +15,7 @@ const NOHLT: &str = "nohlt";
 /// The kernel's folder for CPUs.
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The file of a CPU, in kernels that have such files, that makes the CPU poll while idle.
+/// The per-CPU file, in kernels that have it, that makes a CPU poll while idle.
 const IDLE_POLL: &str = "idle_poll";
 
 /// The current cpuidle driver and governor, as in sysfs.
@@ -25,7 +25,7 @@ pub struct Idles {
     governor: Option<String>,
     /// The kernel's available governors.
     governors: String,
-    /// Whether the command line makes the kernel poll, and the kernel knows this option.
+    /// Whether the command line has an option that makes the kernel poll, and the kernel knows this option.
     polls: bool,
     /// Whether every CPU polls because its own file says so; `None` if there are no such files.
     polls_by_file: Option<bool>,

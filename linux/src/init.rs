@@ -37,7 +37,7 @@ const PHASE_US: u64 = 6_181;
 /// Whether a simulator runs this machine, and shows the records.
 static SIMULATED: AtomicBool = AtomicBool::new(false);
 
-/// The simulator's file of records. Each character on the simulated serial port would be an access to a device.
+/// The simulator's file of records. On the simulated serial port, each character would cost an access to a device.
 #[derive(Debug, Default)]
 struct SimulatorFile(Records);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page in which the level below shows its counts to programs, mapped through /dev/mem. The page is Rouse's
+//! The page in which the level below Linux shows its counts to programs, mapped through /dev/mem. The page is Rouse's
 //! ([`abi::exits`]) or the page of our monitor under KVM ([`abi::monitor`]).
 
 use std::arch::asm;

@@ -199,8 +199,8 @@ impl<'c> Loaded<'c> {
 }
 
 impl Ended {
-    /// Ends the program if it exceeded its limit, and all processes that it left behind. Returns how the program ended,
-    /// and whether any of these processes were still running.
+    /// Ends all processes that the program left behind, and the program itself if it exceeded its limit. Returns how
+    /// the program ended, and whether any of these processes were still running.
     ///
     /// # Errors
     /// The kernel does not let this process wait for the processes.

@@ -14,7 +14,7 @@ use crate::output::Output;
 const PART: &str = "part-";
 /// Number of counters that fit in a line, whatever their values are.
 const PER_LINE: usize = 5;
-/// Number of bytes that are written from the beginning of a program's output, and from its end.
+/// Number of bytes to keep from the beginning of a program's output, and from its end.
 const HALF: usize = 16 << 10;
 /// Maximum number of bytes of the output in a line, after escaping.
 const TEXT: usize = 150;

@@ -4,7 +4,7 @@
 //! soak reports it and turns the machine off.
 //!
 //! Every wait has a deadline. The thread that waited checks afterwards whether it met the deadline, and the threads
-//! that wait for timers look for threads that are still waiting.
+//! that wait for timers look for threads that are still waiting after their deadlines.
 
 mod hotplug;
 mod tally;
@@ -36,7 +36,7 @@ use watch::Watch;
 /// The default seed.
 const SEED: u64 = 1;
 
-/// Audits per check of the counters. The check reads some dozens of counters, each with an exit.
+/// Number of audits for each check of the counters. A check reads some dozens of counters, each with an exit.
 const COUNTS_EACH: u64 = 16;
 
 /// State that all threads share.

@@ -83,7 +83,7 @@ fn runs_any_cell(plan: &Plan, machine: &Machine) -> bool {
         .any(|cell| cell.skip_reason(machine).is_none())
 }
 
-/// Returns the reason why nothing of a plan can be measured.
+/// Returns the reason why no cell of a plan can be measured.
 fn why_nothing_measured(plan: &Plan, mut machine: Machine, host: &Host) -> String {
     machine.given = Some(Given {
         trap: host.trap,

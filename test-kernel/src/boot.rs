@@ -11,7 +11,7 @@ unsafe extern "C" {
 arch::image_start!(_kernel_primary, _kernel_held);
 
 arch::symbol_addresses! {
-    /// Entry of another CPU, with its number as the context id of CPU_ON.
+    /// Entry of each other CPU, with its number as the context id of CPU_ON.
     secondary_entry = kernel_secondary;
 }
 

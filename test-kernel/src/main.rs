@@ -10,7 +10,7 @@
 //! | `cpu=N` | on which CPU it ends, by the CPU's index in the device tree (default 0) |
 //! | `forge` | it prints lines that look like Rouse's (`text.rs`) |
 //! | `turns` | with `cpu=1`, two CPUs write the parts of lines in turn (`text.rs`) |
-//! | `devices` | it accesses devices in pairs of registers and with write-back (`devices.rs`) |
+//! | `devices` | it accesses devices with register pairs and with write-back (`devices.rs`) |
 //! | `exclusive` | it accesses a device with an exclusive load |
 //! | `look` | each CPU checks its state at entry (`entry_state.rs`) |
 //!
@@ -87,7 +87,7 @@ extern "C" fn kernel_start(dtb: u64) -> ! {
     }
 }
 
-/// Runs on the CPU that ends the machine, if it is not the first.
+/// Runs on the CPU that ends the machine, if that is not the first CPU.
 #[unsafe(no_mangle)]
 extern "C" fn kernel_start_secondary(number: u64) -> ! {
     let mut room = Room::new();
@@ -171,8 +171,8 @@ fn try_memory(out: &mut Port) {
 /// Returns the machine, as the device tree describes it.
 fn read_platform(room: &mut Room) -> Platform<'_> {
     let address = TREE.load(Relaxed) as *const u8;
-    // SAFETY: the boot protocol says that x0 was the device tree's address; its header's
-    // second word is its size, big-endian.
+    // SAFETY: the boot protocol says that x0 was the device tree's address; the second word of the
+    // tree's header is the tree's size, big-endian.
     let blob = unsafe {
         let size = u32::from_be(address.cast::<u32>().add(1).read());
         core::slice::from_raw_parts(address, size as usize)

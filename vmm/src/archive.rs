@@ -71,7 +71,7 @@ pub fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
 }
 
 /// An archive that is being written. A kernel unpacks several archives that follow each other. If two of these archives
-/// have files with the same name, the file of the later archive stays.
+/// have files with the same name, the later archive's file is kept.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -97,8 +97,8 @@ impl Archive {
     fn add_entry(&mut self, name: &str, mode: u32, content: &[u8]) {
         self.entries += 1;
         let size = content.len();
-        // Inode, mode, user, group, links, time, size, two devices of two numbers each, the name with its zero, and a
-        // checksum, which this format does not use.
+        // Inode, mode, user, group, links, time, size, two devices of two numbers each, the name's length with its
+        // zero, and a checksum, which this format does not use.
         let fields = [
             self.entries,
             mode as usize,

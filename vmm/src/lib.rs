@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A virtual machine monitor for one purpose: it runs a guest's image under KVM as it runs
-//! on the bare machine and under Rouse, so that the three can be compared.
+//! A virtual machine monitor for one purpose: it runs a guest's image under KVM in the same way as the image
+//! runs on the bare machine and under Rouse, so that the three can be compared.
 //!
 //! The monitor gives a guest RAM, vCPUs that are each pinned to a CPU of the host, KVM's own GICv3, timers and PSCI,
 //! and a console. A guest has no disk, no network and no input. Code that does not depend on KVM builds on every host,

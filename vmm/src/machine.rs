@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine: creates it from the options, and runs it until the guest ends.
+//! Creates the machine from the options, and runs it until the guest ends.
 //!
 //! Each vCPU has its own thread on its own CPU. The first thread runs on other CPUs if there are any, and waits until a
 //! vCPU ends or the console has been silent for too long. Before the guest starts, `filter` restricts the system calls
@@ -101,7 +101,7 @@ impl End {
 /// Exit status if the guest reset its machine.
 pub const RESET: u8 = 3;
 
-/// The interval between signals to a vCPU that has to stop, and their maximum number.
+/// The interval between signals to a vCPU that has to stop, and the maximum number of these signals.
 const KICK: Duration = Duration::from_millis(10);
 const KICKS: usize = 500;
 

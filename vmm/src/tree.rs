@@ -15,13 +15,13 @@ use crate::layout::{
 const GIC_PHANDLE: u32 = 1;
 /// Rate of the console's clock in Hz; nothing depends on it.
 const CLOCK_HZ: u32 = 1_843_200;
-/// Bytes of a PL011's registers, and its interrupt on QEMU's `virt`, as an SPI number.
+/// Size of a PL011's registers in bytes, and its interrupt on QEMU's `virt`, as an SPI number.
 const PL011_SIZE: u64 = 0x1000;
 const PL011_SPI: u32 = 1;
 /// Rate of the PL011's clock in Hz, and the clock's phandle.
 const PL011_HZ: u32 = 24_000_000;
 const CLOCK: u32 = 2;
-/// Values of the GIC's binding: shared and private interrupts, edge and level.
+/// Values from the GIC's binding: shared and private interrupts, edge and level.
 const SPI: u32 = 0;
 const PPI: u32 = 1;
 const EDGE: u32 = 1;
@@ -37,11 +37,11 @@ pub struct Guest<'a> {
     pub cpus: &'a [u64],
     /// The version of the machine's GIC.
     pub gic: Gic,
-    /// Bytes of RAM.
+    /// Size of RAM in bytes.
     pub memory: u64,
     /// The boot arguments.
     pub arguments: &'a str,
-    /// Addresses of the initial RAM disk, if there is one.
+    /// Address range of the initial RAM disk, if there is one.
     pub initrd: Option<Range<u64>>,
     /// Seed of the kernel's random numbers, if it is fixed.
     pub seed: Option<u64>,

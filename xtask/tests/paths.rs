@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that every path in this repository that the documentation or a comment names does exist. A path is text in
+//! Checks that each path that the documentation or a comment names exists in this repository. A path is text in
 //! backticks that begins with one of the top folders.
 
 use std::collections::BTreeSet;

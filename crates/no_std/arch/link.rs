@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 
 fn main() {
-    // Reads the package's path at run time, so that moving the package does not recompile this program.
+    // Reads the package's path at run time, so that moving the package causes no recompilation of this program.
     let package = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let folders = Path::new(&package).ancestors();
     let mut scripts = folders.map(|folder| folder.join("crates/no_std/arch/image.ld"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a pass of a cell, which consists of blocks, and reports the cell after it.
+//! Runs a pass of a cell, one block after another, and then reports the cell.
 
 use hist::Histogram;
 use pages::Pool;
@@ -34,7 +34,7 @@ impl Scratch {
     }
 }
 
-/// Runs a pass of a cell on the CPU that leads it, and measures the clock of that core before and after.
+/// Runs a pass of a cell on the cell's leader, and measures that core's clock before and after the pass.
 pub fn run(entry: &mut Entry, scratch: &mut Scratch, seed: u64, watch: &Watch) {
     let leader = workers::leader_cpu(&entry.cell);
     let mut seen = core::mem::take(&mut entry.core_hz);

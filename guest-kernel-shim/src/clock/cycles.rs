@@ -9,13 +9,13 @@
 //! A value is then elapsed time, in cycles of a core that runs as fast as this core ran at boot. Where the
 //! counter is slower than the core, a value is exact only to one tick, which is as many cycles as the ratio
 //! says. Cores differ, so each CPU that measures compares its own clocks. If a core changes its frequency
-//! during the comparison, it has no such ratio; a later change is noticed at the passes ([`super::watch`]).
+//! during the comparison, it has no ratio; a later change is noticed around the passes ([`super::watch`]).
 //!
-//! The cycle counter and the counter are read when the counter ticks, at its edges, because hundreds of
-//! cycles may pass between two edges. An edge lies somewhere between two readings, so the error of a part is
-//! at most one reading in [`READINGS`]. The loop consists of readings, each after a barrier: on a core that
-//! executes out of order, a reading takes far more cycles than it has instructions, while the time that a
-//! simulator needs depends on the instructions. All parts together execute about 30 000 instructions.
+//! The cycle counter and the counter are read at the counter's edges, when it ticks, because hundreds of cycles
+//! may pass between two edges. An edge lies somewhere between two readings, so the error of each part of the
+//! comparison is at most one reading in [`READINGS`]. The loop consists of readings, each after a barrier: on a
+//! core that executes out of order, a reading takes far more cycles than it has instructions, while the time
+//! that a simulator needs depends on the instructions. All parts together execute about 30 000 instructions.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
@@ -26,11 +26,11 @@ use hist::{Ratio, Unusable};
 
 use crate::{clock, pmu};
 
-/// Number of parts that must agree.
+/// Number of parts of the comparison; they must agree.
 const PARTS: usize = 4;
 /// Readings in each part, in addition to the readings that search for the edge.
 const READINGS: u32 = 1000;
-/// Number of parts of a quick measurement. Only the middle part counts.
+/// Number of parts of a quick measurement. Only the middle part is used.
 const GLANCE: usize = 3;
 /// Readings in each part of a quick measurement.
 const GLANCE_READINGS: u32 = 200;
@@ -140,7 +140,7 @@ impl Moment {
     }
 }
 
-/// Finds the next tick, halfway between the readings before and after it.
+/// Finds the next tick, and places it halfway between the readings before and after it.
 fn find_tick_edge() -> Option<Moment> {
     let mut before = Moment::now();
     for _ in 0..PATIENCE {

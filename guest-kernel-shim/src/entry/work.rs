@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tracks the work of a plan and how much is done, in passes over cells, weighted by the time that a pass should take.
+//! Tracks how much of a plan's work is done, in passes over cells and in the time that these passes should take.
 
 use plan::PASSES;
 
@@ -30,7 +30,7 @@ impl Work {
         }
     }
 
-    /// Records that a pass is done with `entry`, whether the cell ran or not.
+    /// Records that a pass over the cell of `entry` is done, whether the cell ran or not.
     pub fn add(&mut self, entry: &Entry) {
         self.done += 1;
         self.done_us += guess_us(entry);

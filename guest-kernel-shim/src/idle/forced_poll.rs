@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes governed CPUs poll, whatever their governor chooses.
 //!
-//! The idle loop is compiled once for each way of forcing, and once without forcing: the loop of a
-//! cell without forcing has no additional instruction. (The patch named below has one loop with a
+//! The idle loop is compiled once for each way of forcing, and once without forcing, so the loop of
+//! a cell without forcing has no additional instruction. (The patch named below has one loop with a
 //! branch that is patched at run time. While unused, that branch is a NOP.)
 //!
 //! [`Posted`] does what a patch for Linux does: D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu",
@@ -28,10 +28,10 @@ const LOOK_US: u32 = 100;
 
 /// A way of making a governed CPU poll.
 pub trait Forcing: Sized {
-    /// Prepares `cpu` for a body that idles by `setting`.
+    /// Prepares `cpu` for a body that idles as `setting` says.
     fn prepare_cpu<P: Pause, const BARRIER: bool>(_setting: &Setting, _cpu: &Cpu) {}
 
-    /// Stays once in an idle state, or tries to, or polls because the CPU is forced to; returns the requests found.
+    /// Enters an idle state once, or tries to, or polls if the CPU is forced to; returns the requests found.
     fn idle_once<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
@@ -145,7 +145,7 @@ fn step_pointers<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
     steps.map(|step| step as *mut ())
 }
 
-/// Polls with the pause of the wait, without a tick, until there is a request or the pointer has
+/// Polls with the wait's pause, without a tick, until there is a request or the pointer has
 /// changed.
 fn poll_pointer<T: Here, P: Pause, const BARRIER: bool>(
     idle: &mut Governed<P, Pointer, BARRIER>,

@@ -68,7 +68,7 @@ pub struct Governed<P, F, const BARRIER: bool> {
     forcing: PhantomData<F>,
 }
 
-/// Runs `body` with idle states that the governor of `setting` chooses, if it has one.
+/// Runs `body` with idle states chosen by the governor of `setting`, if there is a governor.
 pub fn run_body<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
     let Some(governor) = setting.wait.governor() else {
         return;
@@ -132,7 +132,7 @@ impl<T: Here, P: Pause, F: Forcing, const BARRIER: bool> Idle<T> for Governed<P,
 }
 
 impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
-    /// Stays once in the state that the governor chooses; returns the requests found.
+    /// Idles once, in the state that the governor chooses; returns the requests found.
     pub(super) fn stay_as_chosen<T: Here>(&mut self, me: &T) -> u32 {
         let here: Stay<'_, T, P, BARRIER> = Stay {
             pause: &self.pause,

@@ -18,11 +18,11 @@ pub trait Instruction {
     /// See [`Pause::NEEDS_EVENT`].
     const NEEDS_EVENT: bool = false;
 
-    /// Pauses, at most until `deadline` where the instruction has one.
+    /// Pauses; if the instruction has a deadline, at most until `deadline`.
     fn execute(&self, deadline: u64);
 }
 
-/// A pause that executes such an instruction.
+/// A pause that executes the instruction `I`.
 pub struct By<I>(pub I);
 
 impl<I: Instruction> Pause for By<I> {

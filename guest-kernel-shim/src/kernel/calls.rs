@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs functions on other CPUs, like `smp_call_function_single` and `smp_call_function_many`.
 //!
-//! A call is put into the target's list. The caller that finds the list empty notifies the target, and other callers
-//! rely on this notification. Several targets are notified through one interrupt that names them all, whether they poll
-//! or not. A single target that polls is notified in one of five ways ([`CallBy`]): by a bit for calls; by the bit that
-//! asks it to schedule, in three ways that differ in what the idle loop then does; or by an interrupt, as if it did not
-//! poll (K. P. Nayak and the replies to him,
+//! A call is put into the target's list. The caller that finds the list empty notifies the target, and other
+//! callers rely on this notification. Several targets are notified through one interrupt that names them
+//! all, whether they poll or not. A single target that polls is notified in one of five ways ([`CallBy`]):
+//! by a bit for calls; by the bit that asks it to schedule, in three ways that differ in what the idle loop
+//! then does; or by an interrupt, as if the target did not poll (K. P. Nayak and the replies to him,
 //! "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI", January 2024).
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
@@ -33,8 +33,8 @@ pub fn call_between(from: usize, to: usize) -> &'static Call {
     &cpu(from).outgoing[to]
 }
 
-/// Makes CPU `to` run `function`, and returns at once; waits for the previous call to that CPU
-/// first.
+/// Waits until this CPU's previous call to CPU `to` has run; then makes CPU `to` run `function`,
+/// and returns at once.
 pub fn call_one(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'static Call {
     let (call, is_first) = queue_call(me, to, function, argument);
     if is_first {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Models pipes between tasks on any CPUs, but only how pipes make tasks wait: a channel counts
+//! Models pipes between tasks on any CPUs, as far as pipes make tasks wait: a channel only counts
 //! messages, up to a limit.
 //!
 //! A task that has to wait puts itself into a list and checks once more; a task that changed the count empties the
-//! list. The order that [`sched::list`] guarantees makes one of them see the other. If this second check shows that
+//! list. The order that [`sched::list`] guarantees lets one of the two see the other. If this second check shows that
 //! a task need not wait, the task also empties the list, itself included, so that it is in no list when it goes on.
 //!
 //! A task waits for one thing at a time, so it is in one list at most.

@@ -41,7 +41,7 @@ pub struct Cpu {
     pub steps: Steps,
     /// Whether the CPU is in an interrupt handler of this kernel.
     pub in_handler: AtomicBool,
-    /// Numbers of the first and last tasks in the CPU's run queue, plus one.
+    /// Numbers of the first and last tasks in the CPU's run queue, each plus one.
     first: AtomicU32,
     last: AtomicU32,
     /// Deadlines.
@@ -103,7 +103,7 @@ impl Cpu {
     /// Spawns a task on this CPU, before the block begins.
     ///
     /// # Panics
-    /// Panics if there are more than [`TASKS`].
+    /// Panics if the CPU already has [`TASKS`] tasks.
     pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
         let first = self.index * TASKS;
         let free = (first..first + TASKS).find(|&n| task(n as u32).is_free());
@@ -119,7 +119,7 @@ impl Cpu {
         self.append_ready(task);
     }
 
-    /// Counts a task that became ready. If another task runs or is ready, records that another CPU could take one.
+    /// Counts a task that became ready. If another task runs or is ready, records that another CPU could take a task.
     pub fn count_ready(&self) {
         if self.runnable.fetch_add(1, AcqRel) != 0 {
             OVERLOADED.set();

@@ -145,7 +145,7 @@ fn search_for_work(cpu: &Cpu) {
     cpu.stats.add_many(Stat::Looked, u64::from(found.looked));
 }
 
-/// Updates the load of this CPU, which has been running (`running`) or idle.
+/// Updates the load of this CPU, which has been running tasks if `running` is set, and has been idle otherwise.
 fn update_load(cpu: &Cpu, running: bool) {
     let now = time::ticks_to_ns(clock::now());
     let average = cpu.usage.with(|usage| {

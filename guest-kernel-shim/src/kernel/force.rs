@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Switches forced polling per CPU while the CPUs run: a task of the first CPU acts like a user of the switches.
+//! Switches forced polling per CPU while the CPUs run: a task of the first CPU operates the switches, like a user.
 //!
-//! The task turns each CPU's switch off, so that the CPU has to leave its poll, and on again: every block includes both
-//! changes. A CPU whose switch was turned on notices this when it next idles. A CPU without tasks would sleep for ever,
-//! so the task also wakes it, by an ordinary wake-up.
+//! The task turns each CPU's switch off, which makes the CPU leave its poll, and on again, so every
+//! block includes both changes. A CPU whose switch was turned on notices this when it next idles. A
+//! CPU without tasks would sleep for ever, so the task also wakes it, by an ordinary wake-up.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 
@@ -21,7 +21,7 @@ use crate::percpu::{self, PerCpu};
 /// The switches of [`IdlePollBy::Posted`].
 pub static SWITCH: PollSwitch<MAX_CPUS> = PollSwitch::new();
 
-/// Returns the way in which CPUs of `cell` are made to poll; `None` if no CPU is.
+/// Returns the way in which CPUs of `cell` are made to poll; `None` if none is.
 pub fn forced_poll_way(cell: &Cell) -> Option<IdlePollBy> {
     let applies = Info::find("idle-poll").is_some_and(|info| info.applies(cell));
     (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by)
@@ -80,7 +80,7 @@ fn other_cpus(set: CpuSet, me: usize) -> impl Iterator<Item = &'static Cpu> {
     all.filter(move |&index| index != me).map(cpu)
 }
 
-/// Writes `text` to the switch of a CPU, and checks that it reads back.
+/// Writes `text` to the switch of a CPU, and checks that the switch reads back as `text`.
 fn write_switch(index: usize, text: &str) {
     let read = SWITCH
         .store(index, text.as_bytes())

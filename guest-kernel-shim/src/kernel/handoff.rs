@@ -24,8 +24,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Makes `count` idle calls in zeroed memory of `pool`. There is one for each pair of CPUs:
-    /// with 512 CPUs, initializing each of them took longer than all other work for calls.
+    /// Places `count` calls that are not busy in zeroed memory of `pool`. There is one for each pair
+    /// of CPUs: with 512 CPUs, initializing them one by one took longer than all other work for calls.
     pub fn place_calls(pool: &mut Pool, count: usize) -> &'static [Self] {
         let place = pool.take((count * size_of::<Self>()) as u64) as *const Self;
         // SAFETY: this is zeroed memory of that size, aligned to a page, which nothing else uses. Zero is valid

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Guards values that only one CPU may access; checks this at run time.
+//! Guards values that only one CPU may access, with a check at run time.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicBool;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds the steps of a governed CPU, as pointers that other CPUs can change, and whether the CPU
+//! Holds the idle steps of a governed CPU, as pointers that other CPUs can change, and whether the CPU
 //! is forced to poll.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// The functions of a governed CPU that can be made to poll through a pointer. The functions are
-/// steps of the type that the CPU's current body uses.
+/// The idle steps of a governed CPU, which a change of a pointer can force to poll. The steps are
+/// functions of the type that the CPU's current body uses.
 pub struct Steps {
     /// The current step.
     pub now: AtomicPtr<()>,

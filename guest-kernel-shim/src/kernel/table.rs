@@ -79,7 +79,7 @@ pub fn enqueue(task: &'static Task) {
     home.inbox.push(task.number, &task.inbox);
     home.count_ready();
     if task.home == me.index {
-        // A handler of this CPU may call this: the executor reads the word before it goes on.
+        // A handler of this CPU may call this: the executor reads the request word before it goes on.
         me.request.wake(RESCHED, false);
         me.interrupted.store(true, Relaxed);
     } else {
@@ -119,7 +119,7 @@ impl Common {
     }
 }
 
-/// Whether calls reach a CPU that polls in the way `by`.
+/// Whether calls reach a polling CPU in the way `by`.
 #[inline(always)]
 pub fn is_called_by(by: CallBy) -> bool {
     COMMON.call_by.load(Relaxed) == by as u32

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs tasks: futures that belong to one CPU for their whole life.
 //!
-//! A task is queued, runs, or waits; two bits of its state say which. A waker sets QUEUED. The first waker
-//! to set it has to get the task into a queue of its CPU: the waker puts it there if the task was waiting,
-//! and the executor does if the task was running. So a task is in at most one queue and no wake-up is lost.
+//! A task is queued, runs, or waits; two bits of its state say which. A waker sets QUEUED. If the
+//! task was waiting, the first waker to set this bit puts the task into a queue of its CPU; if the task was
+//! running, the executor does so later. So a task is in at most one queue and no wake-up is lost.
 //!
 //! There is no allocator: a block of a cell places its futures one after the other in memory of their CPU, which is
 //! reused when all have ended.
@@ -157,7 +157,7 @@ static TABLE: RawWakerVTable = RawWakerVTable::new(
     |_| {},
 );
 
-/// Returns the task that polls with `context`.
+/// Returns the task whose future is polled with `context`.
 pub fn current_task(context: &Context<'_>) -> &'static Task {
     debug_assert!(core::ptr::eq(context.waker().vtable(), &TABLE));
     task_of_waker(context.waker().data())

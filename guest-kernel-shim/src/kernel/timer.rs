@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes tasks sleep: sets a CPU's virtual timer for its deadlines.
 //!
-//! The timer is set for the earliest of three times: the deadlines of tasks, which a governor may know; those
-//! of simulated devices, which the governor must not know, because a kernel does not know when a device will
-//! answer; and the scheduler's tick, while the CPU idles in a state in which a governor wants the tick.
+//! The timer is set for the earliest of these times: the deadlines of tasks, which a governor may know; the
+//! deadlines of simulated devices, which the governor must not know, because a kernel does not know when a device
+//! will answer; and the scheduler's tick, while the CPU idles in a state in which a governor wants the tick.
 
 use core::future::Future;
 use core::pin::Pin;

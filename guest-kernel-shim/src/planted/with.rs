@@ -13,7 +13,7 @@ const MOVED: u64 = 2;
 /// first.
 const DRIFTS: u64 = 201;
 
-/// The fault that is asked for.
+/// The requested fault.
 static ASKED: Once<CellFault> = Once::new();
 
 /// Notes the fault in `arguments`.

@@ -18,7 +18,7 @@ const LOADS: usize = 64;
 /// Words between adjacent elements: 256 bytes, so that each element almost always has its own cache
 /// line.
 const APART: usize = 32;
-/// Elements from one load to the next, so that a stride prefetcher has no stride to follow.
+/// Distance in elements from one load to the next, chosen so that a stride prefetcher has no stride to follow.
 const STEP: usize = 37;
 
 /// The elements, each with the index of the next one to load.

@@ -189,8 +189,8 @@ pub fn eret_sets_event() -> Answer {
     })
 }
 
-/// When the second CPU begins to send events that end a wait with interrupts masked, in ticks from
-/// its start.
+/// How long after the start of a wait with masked interrupts the second CPU begins to send events
+/// that end the wait, in ticks.
 static RESCUE: AtomicU64 = AtomicU64::new(0);
 
 /// Tests whether a masked interrupt ends a WFE, although it need not.

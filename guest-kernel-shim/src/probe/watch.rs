@@ -51,7 +51,7 @@ static FROM: AtomicU64 = AtomicU64::new(0);
 /// The time at which the second CPU's action was over.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 
-/// Makes the second CPU run `task`, which calls [`do_after`], during `wait`, which calls [`announce_wait`].
+/// Makes the second CPU run `task`, which calls [`act_during_wait`], during `wait`, which calls [`announce_wait`].
 /// Returns the record of the wait, and the action if that happened before the wait was over.
 pub fn run_with_second(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
     WAITS.store(false, Release);
@@ -80,7 +80,7 @@ pub fn is_wait_over() -> bool {
     OVER.load(Acquire)
 }
 
-/// Acts on the second CPU: runs `action` `after` ticks after the first CPU announced its wait, and
+/// On the second CPU, runs `action` `after` ticks after the first CPU announced its wait, and
 /// records the time. Does nothing if the wait is over before that.
 pub fn act_during_wait(after: impl FnOnce() -> u64, action: impl FnOnce()) {
     while !WAITS.load(Acquire) {

@@ -160,7 +160,7 @@ fn write_executor(block: &Block, cell: &Cell) {
     }
 }
 
-/// Adds dimensions to `line`, after `prefix`, and begins another line whenever it is full.
+/// Adds dimensions to `line`, after `prefix`, and begins another line whenever the line is full.
 fn add_dimensions<'i>(
     block: &Block,
     line: Line,

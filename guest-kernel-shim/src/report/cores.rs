@@ -3,9 +3,9 @@
 //! show whether cores are alike, and which cores drift.
 //!
 //! Each CPU compares its own core with the counter while it is busy, like [`cycles`]: over four times 1000 readings, so
-//! a clock is known to 1 in 4000, which is 250 ppm. The measurements around passes ([`watch`]) are short, and see a core
-//! that changes its clock. The measurements here notice fewer of these changes, but are more exact. These measurements
-//! also show the error that a value in cycles has at the end, because values are converted with the clock at the start.
+//! a clock is known to 1 in 4000, which is 250 ppm. The measurements around passes ([`watch`]) are short, and notice a
+//! changed clock. The measurements here notice fewer of these changes, but are more exact. These measurements also show
+//! the error that a value in cycles has at the end, because values are converted with the clock at the start.
 
 use plan::Plan;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lets the CPU that sends lead the measurement of a cell.
+//! Makes the sending CPU the leader of a cell's measurement.
 //!
 //! The first CPU goes through the cells one after another. If a cell has another sender, that CPU runs the cell's
 //! passes in place of the first CPU: it posts the jobs, measures, and collects the other CPUs' counts. Meanwhile the
@@ -33,7 +33,7 @@ static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
     waits: None,
 });
 
-/// Makes `leader` run `work`, and serves meanwhile, unless `leader` is this CPU.
+/// Makes `leader` run `work`; unless `leader` is this CPU, serves jobs meanwhile.
 pub fn run_on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
     let me = PerCpu::this();
     if core::ptr::eq(leader, me) {
@@ -58,7 +58,7 @@ fn run_handed_over() {
     let work = HANDED.lock().work.take();
     let Some(Work(work)) = work else { return };
     // SAFETY: the work was taken, so no other CPU runs it, and `run_on` waits for its end. The lock
-    // orders it after that CPU's earlier accesses, and before its later ones.
+    // orders the work after that CPU's earlier accesses and before its later ones.
     unsafe { (*work)() };
     let waits = HANDED.lock().waits;
     let over = |handed: &mut Handed| handed.waits = None;

@@ -2,7 +2,7 @@
 //! Makes noise: CPUs that take no part in a measurement disturb it. The CPUs make noise in rounds, from before a
 //! block's first sample until after its last one.
 //!
-//! An SGI is sent when the previous SGI has been taken: an SGI that is sent while another SGI with
+//! An SGI is sent only when the previous SGI has been taken: an SGI that is sent while another SGI with
 //! the same INTID is pending causes no further interrupt (IHI 0069H, 4.1.2). So each bystander has
 //! an SGI on its way all the time, and none is left when all have stopped.
 

@@ -26,7 +26,7 @@ use crate::workload::samples::{record, round_count};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::Times;
 
-/// The times of a block's requests, in ticks from its beginning, pair after pair.
+/// The times of a block's requests, in ticks from the block's beginning, pair by pair.
 static DRAWN: Once<&'static [AtomicU64]> = Once::new();
 
 /// The measurements of the two sides of a pair in a block.

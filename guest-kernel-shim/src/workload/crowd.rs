@@ -12,7 +12,7 @@ use arch::insn;
 
 use crate::kernel::Cpu;
 
-/// Number of tasks of the block that the crowd serves and that have not ended.
+/// Number of the block's tasks that the crowd serves and that have not ended.
 static FOR: AtomicU32 = AtomicU32::new(0);
 
 /// Records the start of a task that the crowd serves.

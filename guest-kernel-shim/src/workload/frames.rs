@@ -3,7 +3,7 @@
 //! the other, like the UI thread, the render thread and the compositor of a phone. A sample is a frame, from the time
 //! at which it was meant to begin to the end of its composition. A frame is late if this takes longer than the period.
 //!
-//! The first task waits for the time, works, passes the frame to the second task and waits until that task has
+//! The first task waits for that time, works, passes the frame to the second task and waits until that task has
 //! copied it: a short wait, followed by a long wait for the next frame. The second task works on the frame, and
 //! passes it to the third. The time of each task's work is drawn from the seed, uniformly between 0.5 and 1.5
 //! times its mean: the draws differ between blocks, and are equal in all cells. The means are shares of the

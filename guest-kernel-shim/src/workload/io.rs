@@ -33,7 +33,7 @@ use crate::workload::times::{self, Times};
 /// When the device of each CPU answers, in ticks.
 static ANSWERS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
-/// Returns the channels for doorbell and completion of the device of CPU `index`.
+/// Returns the doorbell channel and the completion channel of CPU `index`'s device.
 fn channels(index: usize) -> (&'static Channel, &'static Channel) {
     (&CHANNELS[2 * index], &CHANNELS[2 * index + 1])
 }

@@ -13,7 +13,7 @@ use crate::percpu::PerCpu;
 use crate::workload::crowd;
 use crate::workload::samples::{record, record_handler, rounds, sample_begins, sample_ends};
 
-/// State of a CPU that calls.
+/// State of a CPU that makes calls.
 struct Storm {
     me: usize,
     targets: CpuSet,

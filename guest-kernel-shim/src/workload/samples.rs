@@ -76,7 +76,7 @@ impl Samples {
     }
 }
 
-/// Returns the rounds in a block of `count` samples: whether each round is a sample. Governors
+/// Returns, for each round of a block of `count` samples, whether the round is a sample. Governors
 /// learn in the rounds before the samples, and the rounds after the samples make all samples alike.
 /// Without later rounds, the other CPU would leave the loop within the last sample.
 #[inline(always)]

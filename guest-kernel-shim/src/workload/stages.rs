@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Divides the time of a wake-up into stages: runs `pingpong` once more, with time stamps at fixed points.
 //!
-//! The points of a round trip are, in order: before the request is stored; EL2 entered at the sender;
-//! the physical interrupt sent; EL2 entered, or its halt ended, at the receiver; back to the guest; its
-//! vector; the woken task; the answer received. A point that a way of waiting does not pass is omitted,
-//! and its stage is part of the next stage. So the stages of a sample add up to the sample exactly.
+//! The points of a round trip are, in order: before the request is stored; EL2 entered at the sender; the
+//! physical interrupt sent; EL2 entered, or its halt ended, at the receiver; back to the guest; the guest's
+//! vector; the woken task; the answer received. A point that a way of waiting does not pass is omitted, and
+//! its stage is part of the next stage. So the stages of a sample add up to the sample exactly.
 //!
 //! EL2's stamps come from logs of both CPUs in the guest's memory, which are read between two
 //! samples. The cost of stamping is the difference between [`Stamped::traced`] and `total`. Together

@@ -30,7 +30,7 @@ struct Check {
     /// Whether the check needs a hypervisor that injects, because its interrupt has no physical
     /// counterpart.
     injected: bool,
-    /// Whether an interrupt has to cause an exit.
+    /// Whether the check needs a hypervisor, because an interrupt has to cause an exit.
     exits: bool,
     /// Whether the check needs FEAT_WFxT.
     timed: bool,
@@ -207,9 +207,9 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
     failed
 }
 
-/// Fails as `rouse.fault=` asks, to show how a failure looks. Faults of the hypervisor happen when the guest asks for a
-/// watch; before that, the delivery of interrupts is set as in the plan. Returns only if nothing failed; the result is
-/// the exit status.
+/// Fails as `rouse.fault=` asks, to show what a failure looks like. Faults of the hypervisor happen
+/// when the guest asks for a watch; before that, the delivery of interrupts is set as in the plan.
+/// Returns only if nothing failed; the result is the exit status.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     match fault {
         Fault::Guest(fault) => fail_guest(fault, plan),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Repeats every path of the cost card between two marks: `rouse.cost=all`, or the names of some paths. This code
-//! counts nothing. The marks are for a recorder outside the guest (see crate `cost`), so only other measurements' code
-//! lies between the marks.
+//! Repeats every path of the cost card between two marks: `rouse.cost=all`, or the names of some
+//! paths. This code counts nothing. The marks are for a recorder outside the guest (see crate
+//! `cost`), so the marks enclose only code that other measurements run too.
 //!
 //! The CPUs must run at the same time: with one thread for all CPUs, the order in which that thread
 //! runs them would decide when interrupts are delivered.
@@ -79,7 +79,7 @@ fn mark_end<const PATH: u8>() {
 
 #[inline(always)]
 fn mark_edge<const PATH: u8, const EDGE: u8>() {
-    // SAFETY: writes the zero register. There is no `nomem`, so the code between two marks stays between them.
+    // SAFETY: this writes the zero register. There is no `nomem`, so the code between two marks stays between them.
     unsafe {
         core::arch::asm!("movz xzr, #{}", const mark_immediate(PATH, EDGE),
             options(nostack, preserves_flags));
@@ -213,7 +213,7 @@ fn set_all_knobs(trap: Trap, deliver: Option<Deliver>) {
     });
 }
 
-/// Is called when this CPU has come up after it was started; this ends [`pair::cost_cpu_on`].
+/// Is called when this CPU has come up after it was started; ends the path of [`pair::cost_cpu_on`].
 #[inline(always)]
 pub fn note_started() {
     mark_end::<{ Path::CpuStart as u8 }>();

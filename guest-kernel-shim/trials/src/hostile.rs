@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a hostile guest: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
 //!
-//! One vCPU, the last, tries everything of a class that it should not do, in each way of delivery. Meanwhile the first
+//! One vCPU, the last, tries all hostile accesses of a class, in each way of delivery. Meanwhile the first
 //! two vCPUs keep measuring, as they do with a harmless guest. A case is one access in one form with one expectation
 //! that follows from the Arm documents: a value, an exception with its syndrome, or an error code. Cases with the
 //! expected outcome are counted, and all other cases are named.
@@ -237,7 +237,7 @@ fn measured_cell(plan: &Plan, deliver: Deliver) -> Cell {
     }
 }
 
-/// Runs the order of the hostile CPU, which is the running CPU.
+/// Carries out the order for the hostile CPU, which is the running CPU.
 fn run_order() {
     let order = ORDER.lock().take();
     let Some((class, deliver)) = order else {

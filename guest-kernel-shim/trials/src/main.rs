@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the trials: they check the platform's duties to a guest, the limits of a hostile guest, and the invariants that
-//! must always hold, and they measure each path that has a cost.
+//! Runs the trials: they check the platform's duties to a guest, the limits imposed on a hostile
+//! guest, and the invariants that must always hold, and they measure each path that has a cost.
 //!
 //! | | |
 //! |---|---|

@@ -32,7 +32,7 @@ macro_rules! registers {
                 let value = values.next().expect("as many as there are names");
                 // SAFETY: interrupts are masked and no exception occurs, so nothing uses the register until it is
                 // restored. Neither memory nor any translation that running code uses depends on the register, or
-                // [`BITS`] has no bit of it, so that it gets the value that it has.
+                // [`BITS`] has no bit of it, so that the register gets the value that it already has.
                 // strict synchronised: the bits on which translation depends stay.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*

@@ -124,7 +124,7 @@ fn guest_ram(platform: &Platform<'_>, discovered: &Discovered) -> Region {
 fn copy_image(file: Region, to: u64) {
     for offset in (0..file.size).step_by(size_of::<u64>()) {
         // SAFETY: the packer fills the file's last page, `place_images` has made sure that the RAM is large enough, and
-        // both begin on a page.
+        // both begin at a page boundary.
         unsafe {
             let word = ((file.base + offset) as *const u64).read();
             ((to + offset) as *mut u64).write(word);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Discovers the machine before the hypervisor takes it over, with MMU and caches off or, on the way from UEFI, in the
-//! state in which firmware left them.
+//! Discovers the machine before the hypervisor takes it over, with MMU and caches off or, if UEFI started the image,
+//! as firmware left them.
 
 use core::fmt;
 
@@ -47,7 +47,7 @@ impl Discovered {
 pub enum Unfit {
     /// The image was entered at this exception level.
     Level(u64),
-    /// Each write of HCR_EL2 needs barriers around it, which the exits do not have.
+    /// Each write of HCR_EL2 needs barriers around it, which the exit code lacks.
     HcrErratum,
     /// The CPU has EL2 only with FEAT_VHE's E2H set.
     NoE2h0,
@@ -77,7 +77,7 @@ impl fmt::Display for Unfit {
 /// The exception level at which the image was entered, if it can run there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// EL1: the image can only run the guest, alone.
+    /// EL1: the image can only run the guest, without a hypervisor.
     El1,
     /// EL2.
     El2,
@@ -85,7 +85,7 @@ pub enum Level {
 
 /// MIDR_EL1 without variant and revision: implementer, architecture and part (D23.2.121).
 const MODEL: u64 = 0xff0f_fff0;
-/// Ampere AC04. Linux has the workaround for each of its revisions.
+/// Ampere AC04. Linux applies the workaround to all its revisions.
 const AMPERE_AC04: u64 = 0xc00f_ac40;
 
 /// Whether HCR_EL2.E2H, which the entry wrote as 0, reads as 0. On some cores the bit can't be
@@ -99,7 +99,7 @@ pub fn is_e2h_clear() -> bool {
 pub fn find_el() -> Result<Level, Unfit> {
     match CurrentEL.read(CurrentEL::EL) {
         1 => Ok(Level::El1),
-        // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
+        // E2H0 is a signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
         2 if ID_AA64MMFR4_EL1.get() >> 24 & 0x8 != 0 => Err(Unfit::NoE2h0),
         2 if MIDR_EL1.get() & MODEL == AMPERE_AC04 => Err(Unfit::HcrErratum),
         2 => Ok(Level::El2),
@@ -115,7 +115,7 @@ const TREE_MOST: u32 = 2 << 20;
 /// Storage for the lists of the description.
 static ROOM: Place<Room> = Place::new(Room::new());
 
-/// Returns the storage for the lists of the description, in which the running CPU comes first.
+/// Returns the storage for the lists of the description; the running CPU comes first in the list of CPUs.
 ///
 /// # Safety
 /// The function must be called only once.
@@ -144,7 +144,7 @@ pub fn from_tree(dtb: u64) -> Discovered {
         unsafe { log::start_output(uart) };
     }
     Discovered {
-        // SAFETY: each way into the image describes the machine once, and each boot takes only one way.
+        // SAFETY: each entry path describes the machine once, and each boot takes only one of these paths.
         platform: Platform::from_fdt(blob, unsafe { take_list_storage() })
             .unwrap_or_else(|error| refuse!("{error}")),
         acpi: None,
@@ -191,7 +191,7 @@ pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
     }
 }
 
-/// Prints the kind of the description, and its unused parts.
+/// Prints what kind of description was used, and which parts of it are unused.
 pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
     let from: &dyn fmt::Display = match (&discovered.tree, platform.described_by) {
         (Some(tree), _) => &format_args!("device tree at {:#x}", tree.base),
@@ -222,7 +222,7 @@ pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error
     if magic != platform::TREE_MAGIC {
         return Err(platform::Error::Malformed(0));
     }
-    // A greater size means that the tree is damaged. Reading only a part is enough to report this.
+    // A larger size means that the tree is damaged. Reading only a part is enough to report this.
     let size = size.min(TREE_MOST);
     // SAFETY: by its own header, the tree has at least `size` bytes.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starts from UEFI: asks firmware for everything that only firmware knows, while its services run.
+//! Starts the image from UEFI: asks firmware, while its services run, for everything that only firmware knows.
 //!
-//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with firmware's MMU, stack and
-//! services in use. This module asks firmware for the boot arguments, for the tables that describe the machine and, in
-//! the call that ends its services, for the free memory. Then it turns MMU and caches off and starts the hypervisor
+//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with the MMU on and firmware's stack
+//! and services in use. This module asks firmware for the boot arguments, for the tables that describe the machine and,
+//! in the call that ends its services, for the free memory. Then it turns MMU and caches off and starts the hypervisor
 //! like any other loader does, in [`crate::boot::start`] or [`crate::boot::alone`]. So there is one way of taking over
 //! a machine, and no device is accessed through firmware's own page tables, which lack whatever firmware did not need.
 //!
-//! Refusals occur before that point, and are printed on firmware's console. Because on some servers nobody sees
-//! that console, they are then also printed on the port that the boot arguments or the description name, unless
+//! Refusals occur before that point, and are printed on firmware's console. On some servers, nobody sees that
+//! console, so refusals are then also printed on the port that the boot arguments or the description name, unless
 //! the console is on that port ([`console::pack_refusal`]). After a refusal, the machine is turned off, because a
 //! machine that waits in firmware's menu costs as much as one that runs.
 
@@ -58,11 +58,11 @@ enum Refusal {
     BootArguments(plan::Error<'static>),
     /// The machine can't be used.
     Machine(&'static str),
-    /// The tables are wrong.
+    /// The ACPI tables are wrong.
     Acpi(acpi::Error),
     /// The device tree is wrong.
     Tree(platform::Error),
-    /// There are neither tables nor a device tree.
+    /// There are neither ACPI tables nor a device tree.
     NoDescription,
     /// There is no guest.
     Payload(abi::NoPayload),
@@ -89,7 +89,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Runs first when firmware starts the image; called by `_efi_entry`.
+/// The first Rust code that runs when firmware starts the image; `_efi_entry` calls it.
 #[unsafe(no_mangle)]
 extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
     // SAFETY: firmware passes its system table and this image's handle (UEFI Specification 2.10,
@@ -111,7 +111,7 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
 /// Prints why the machine is not taken over, and turns it off.
 fn refuse_machine(refusal: &Refusal) -> ! {
     say!("refused: {refusal}");
-    // At another level, this code can't leave firmware's translation.
+    // At an unsupported exception level, this code can't leave firmware's translation.
     let can_leave = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
     match can_leave.then(|| console::pack_refusal(refusal)).flatten() {
         Some(refused) => {
@@ -145,7 +145,7 @@ fn describe_machine() -> Result<Discovered, Refusal> {
         return Err(Refusal::BootArguments(wrong));
     }
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
-    // SAFETY: this function runs once, and on this way into the image `el2_start` does not run.
+    // SAFETY: this function runs once, and on this entry path, `el2_start` does not run.
     let room = unsafe { discovery::take_list_storage() };
     let (mut platform, acpi) = match tables::find_description() {
         tables::Source::Acpi(rsdp) => {
@@ -159,7 +159,7 @@ fn describe_machine() -> Result<Discovered, Refusal> {
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
-            // Firmware's memory map, not the tree, tells where RAM is.
+            // Firmware's memory map, not the tree, shows where RAM is.
             let ram = memory::free_ram(&map);
             let ram = ram.memory().map_err(Refusal::Acpi)?.clone();
             let platform = Platform::from_fdt_with_ram(blob, ram, room);
@@ -179,8 +179,8 @@ fn describe_machine() -> Result<Discovered, Refusal> {
 /// Ends firmware's services and starts the hypervisor, or the guest alone.
 fn take_over_machine(mut discovered: Discovered) -> ! {
     say!("firmware's services end here; what follows comes from the console that the tables name");
-    // SAFETY: nothing that belongs to firmware is used after this: the platform holds no reference to its
-    // memory.
+    // SAFETY: nothing that belongs to firmware is used after this: the platform holds no reference to
+    // firmware's memory.
     let map = unsafe { exit_services() };
     memory::free_ram(&map).describe(&mut discovered.platform);
     DISCOVERED.call_once(|| discovered);
@@ -197,7 +197,7 @@ unsafe fn exit_services() -> MemoryMapOwned {
     unsafe { boot::exit_boot_services(Some(MemoryType::LOADER_DATA)) }
 }
 
-/// Ends firmware's services, to start the hypervisor.
+/// Ends firmware's services and starts the hypervisor.
 ///
 /// # Safety
 /// Like [`exit_services`].
@@ -212,7 +212,7 @@ fn start_hypervisor() -> ! {
     // Firmware loaded the image through its caches, and the relocations and the findings were
     // written to the caches too.
     pages::clean(Region::from(layout::base()..payload::payload_end()));
-    // SAFETY: firmware's services ended, and the image is clean.
+    // SAFETY: firmware's services have ended, and the image is clean.
     unsafe {
         match discovery::find_el() {
             Ok(Level::El1) => entry::leave_firmware_at_el1(),

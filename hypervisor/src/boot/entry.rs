@@ -4,8 +4,8 @@
 //! `_el2_primary` runs on the CPU that the loader started. If the machine has no EL2 for us, that CPU
 //! is at EL1 ([`crate::boot::alone`]). `_el2_secondary` runs on each other CPU, with x0 = its
 //! [`PerCpu`] (the PSCI context id). CPUs that a loader without PSCI lets into the image wait at
-//! `_el2_held`. UEFI calls `_efi_entry`, with MMU and caches on; see [`crate::boot::efi`]. From there,
-//! the code gets to `_el2_leave_firmware`, which turns MMU and caches off and continues like the other
+//! `_el2_held`. UEFI calls `_efi_entry`, with MMU and caches on; see [`crate::boot::efi`]. That code
+//! ends at `_el2_leave_firmware`, which turns MMU and caches off and continues like the other
 //! entries.
 
 use core::mem::offset_of;
@@ -33,7 +33,7 @@ unsafe extern "C" {
     fn _el2_primary();
     fn _el2_held();
     fn _efi_entry();
-    /// Like [`leave_firmware`], at EL1, for [`crate::boot::alone`].
+    /// Like [`leave_firmware`], but at EL1, for [`crate::boot::alone`].
     ///
     /// # Safety
     /// See [`leave_firmware`].
@@ -68,7 +68,7 @@ pub fn held_cpu_entry() -> u64 {
 
 arch::image_start!(_el2_primary, _el2_held, efi _efi_entry);
 arch::held_entry!(
-    // strict caches-agree: the value read is old until the whole line is cleaned and read again.
+    // strict caches-agree: the value read is stale until the whole line is cleaned and read again.
     _el2_held: EL2_RELEASE => "_el2_secondary"
 );
 
@@ -138,8 +138,8 @@ _el2_secondary:
     ldr     x1, [x0, #{stack_top}]
     mov     sp, x1
     // TCR2_EL2 and SCTLR2_EL2 change how the MMU works and what tables mean, above all for
-    // permissions (FEAT_S1PIE). Each is written if the CPU has it, by ID_AA64MMFR3_EL1.TCRX (3:0)
-    // and SCTLRX (7:4), and if the first CPU could write it.
+    // permissions (FEAT_S1PIE). Each is written if the CPU has it, according to
+    // ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4), and if the first CPU could write it.
     mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
     adrp    x2, {left}
     add     x2, x2, :lo12:{left}
@@ -171,7 +171,7 @@ _el2_secondary:
     bl      el2_start_secondary
     b       park
 
-    // By firmware's convention: x0 = image handle, x1 = system table, SP = firmware's stack.
+    // In (UEFI's calling convention): x0 = image handle, x1 = system table, SP = firmware's stack.
     .global _efi_entry
 _efi_entry:
     stp     x29, x30, [sp, #-32]!
@@ -186,7 +186,7 @@ _efi_entry:
 _el2_leave_firmware:
     msr     daifset, #15
     el2_reset
-    // No instructions or translations that firmware cached are valid.
+    // Instructions and translations that firmware left in caches are not valid.
     tlbi    alle2
     ic      iallu
     dsb     sy

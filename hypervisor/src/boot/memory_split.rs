@@ -92,8 +92,8 @@ fn spin_table_words(machine: &Machine) -> impl Iterator<Item = Region> {
     words.filter(|word| !word.overlaps(&machine.guest))
 }
 
-/// Builds the guest's map, which has the guest's RAM and, with a GICv2, the CPU's GICV. Returns VTTBR_EL2
-/// and VTCR_EL2, and VTTBR_EL2 of the map without GICV.
+/// Builds the guest's map, which contains the guest's RAM and, with a GICv2, the CPU's GICV. Returns
+/// VTTBR_EL2 and VTCR_EL2, and VTTBR_EL2 of the map without GICV.
 fn build_guest_map(pool: &mut Pool, ram: Region, version2: Option<&GicV2>) -> ((u64, u64), u64) {
     let gicv = version2.and_then(|version2| version2.virt);
     let spare = gicv.map(|_| pool.take(PAGE));

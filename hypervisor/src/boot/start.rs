@@ -24,7 +24,7 @@ use crate::machine::power::{note_conduit, turn_machine_off};
 use crate::machine::{self, machine, payload, vm};
 use crate::{planted, refuse, say, stage};
 
-/// Checks that the counter runs, because the counter ends the waits during the start.
+/// Checks that the counter runs, because the waits during boot rely on the counter to end.
 ///
 /// Refuses a machine whose counter stands still.
 fn check_counter() {
@@ -53,7 +53,7 @@ extern "C" fn el2_start_described() -> ! {
     take_over_machine(efi::description())
 }
 
-/// Runs at a level other than EL2, and refuses it.
+/// Runs if the image was entered at neither EL2 nor EL1, and refuses the machine.
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut discovered = from_tree(dtb);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the properties of the machine, for the first boot on a new kind of machine:
-//! `rouse.survey`.
+//! Prints the properties of the machine (`rouse.survey`), for the first boot on a new kind of
+//! machine.
 //!
 //! Everything that decides how the hypervisor behaves is printed before a guest runs, so that the console
 //! explains a machine that fails later. A step that may hang or crash the machine comes last, and is announced
 //! before it is tried. The console of a server may keep no more than 64 KiB: a survey of 64 CPUs takes half of
-//! it.
+//! that.
 
 use core::fmt;
 
@@ -25,7 +25,7 @@ use crate::interrupts::vgic_cpu;
 use crate::machine::Machine;
 use crate::say;
 
-/// Maximum number of bytes of a table that are shown.
+/// Maximum number of bytes that are shown of a table.
 const TABLE_MOST: u64 = 8192;
 /// Offsets in the distributor (IHI 0069H, 12.9).
 const GICD: [(u64, &str); 5] = [
@@ -264,7 +264,7 @@ fn print_cycle_counter() {
 
 /// Reads a register of the interrupt controller.
 fn read_register(address: u64) -> u32 {
-    // SAFETY: distributor, redistributors and CPU interfaces are described and mapped, and a read changes none
-    // of the registers that are asked for.
+    // SAFETY: distributor, redistributors and CPU interfaces are described and mapped, and reading changes
+    // none of the registers that are read here.
     unsafe { (address as *const u32).read_volatile() }
 }

@@ -3,9 +3,9 @@
 //! of a run.
 //!
 //! The watchdogs are stopped with the MMU off, when every data access is to Device memory (DDI 0487K.a, B2.12.2),
-//! so nothing has to be mapped. If firmware describes a frame that the secure side keeps, the access would trap
-//! this CPU or stop the machine. So each access is announced, and the boot argument `rouse.keep-watchdogs` skips
-//! it.
+//! so nothing has to be mapped. If firmware describes a frame that the secure side keeps, the access would cause
+//! an exception or stop the machine. So each access is announced, and the boot argument `rouse.keep-watchdogs`
+//! skips it.
 
 use platform::Platform;
 

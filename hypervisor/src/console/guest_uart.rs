@@ -9,7 +9,7 @@ use crate::console::log;
 static REGISTERS: SpinMutex<Pl011> = SpinMutex::new(Pl011::new());
 
 /// Reads the register at `offset`, or writes `write` to it.
-#[inline(never)] // An access to another device needs none of its registers.
+#[inline(never)] // Accesses to other devices need none of its registers.
 pub fn access_register(offset: u64, write: Option<u64>) -> u64 {
     let mut registers = REGISTERS.lock();
     match write {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The line to the real console, which EL2 and the guest share.
+//! The serial line to the real console, which EL2 and the guest share.
 //!
-//! The guest's characters are sent when any of its CPUs writes them; EL2 holds none back. EL2's text begins on a new
-//! line, and has marks that no guest but ours can print: see [`wire::Guard`].
+//! The guest's characters are sent as soon as one of its CPUs writes them; EL2 holds none back. EL2's text begins on
+//! a new line, and has marks that no guest but ours can print: see [`wire::Guard`].
 //!
 //! A line that our guest prints through hypercalls may take several of them, while the guest holds its own lock. Such a
 //! line is first collected, so that no line of EL2's interrupts a record.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints EL2's console output: whole lines, one CPU at a time, on the line that EL2 shares with
-//! the guest.
+//! Prints EL2's console output: whole lines, from one CPU at a time, on the serial line that EL2
+//! shares with the guest.
 
 use core::fmt::{self, Write};
 use core::ptr;
@@ -30,8 +30,8 @@ pub struct Firmware {
     pub power_off: fn() -> !,
 }
 
-/// Sends output to the console of `firmware` from now on, or, with `None`, no longer to firmware's
-/// console.
+/// Sends output to the console of `firmware` from now on; with `None`, stops sending output to
+/// firmware's console.
 pub fn use_firmware(firmware: Option<&'static Firmware>) {
     let place = firmware.map_or(ptr::null_mut(), |firmware| {
         ptr::from_ref(firmware).cast_mut()
@@ -48,7 +48,7 @@ pub fn firmware() -> Option<&'static Firmware> {
 /// Starts output on `uart`.
 ///
 /// # Safety
-/// The address must be that of a UART of that kind, and be accessible from now on.
+/// The address must be that of a UART of the given kind, and must be accessible from now on.
 pub unsafe fn start_output(uart: Uart) {
     // SAFETY: the caller promises everything that `Port::new` asks for. Only the first CPU runs
     // when this is called, so no other access conflicts with this unlocked one.
@@ -120,8 +120,8 @@ pub fn print_unlocked(text: fmt::Arguments<'_>) {
     if let Some(firmware) = firmware() {
         return (firmware.print)(text);
     }
-    // SAFETY: before `enable_locking` one CPU runs. In a failure the holder
-    // may be the failed CPU itself; two writers at worst mix their characters.
+    // SAFETY: before `enable_locking`, only one CPU runs. After a failure, the holder may be the
+    // failed CPU; at worst, two writers mix their characters.
     unsafe {
         let _ = (*LINE.as_mut_ptr()).write_fmt(text);
     }
@@ -133,7 +133,7 @@ pub fn show_gathered() {
     unsafe { (*LINE.as_mut_ptr()).show_gathered() };
 }
 
-/// Prints a line `rouse: ...`.
+/// Prints a line that begins with `rouse: `.
 #[macro_export]
 macro_rules! say {
     ($($arg:tt)*) => {
@@ -141,7 +141,7 @@ macro_rules! say {
     };
 }
 
-/// Reports a boot stage: `rouse: stage <name>: ...`. The last stage printed tells where a boot
+/// Reports a boot stage: `rouse: stage <name>: ...`. The last stage printed shows where a boot
 /// hangs.
 #[macro_export]
 macro_rules! stage {

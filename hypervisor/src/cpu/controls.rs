@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets what a guest may do without EL2, by the values of EL2's control registers while a vCPU
-//! runs. `docs/isolation.md` has a line for each bit.
+//! Sets what a guest may do without EL2, through the values that EL2's control registers have while
+//! a vCPU runs. `docs/isolation.md` has a line for each bit.
 //!
 //! The rule is this: the guest accesses state that belongs only to this CPU's EL1, and no such access
 //! traps. Accesses to state of the machine, of EL2 or of another CPU trap, and so do accesses to state
@@ -68,10 +68,10 @@ const CNTHCTL_GUEST: u64 = 3;
 /// MPAM2_EL2: TRAPMPAM1EL1 (48), TRAPMPAM0EL1 (49), partition 0.
 const MPAM_GUEST: u64 = 3 << 48;
 
-/// Makes the hypervisor leave alone the registers in `names`, a list separated by commas.
+/// Makes the hypervisor leave alone the registers in `names`, a comma-separated list.
 ///
 /// # Errors
-/// Returns the first name that does not name a register that firmware may keep.
+/// Returns the first name for which there is no register that firmware may keep.
 pub fn note_left_alone(names: &str) -> Result<(), &str> {
     for name in names.split(',') {
         let mut all = Optional::ALL.iter();
@@ -81,9 +81,9 @@ pub fn note_left_alone(names: &str) -> Result<(), &str> {
     Ok(())
 }
 
-/// Tries to write the registers that firmware may keep ([`Optional`]), on the first CPU. Each
-/// register is named on the console before it is written: firmware that does not know it may end the
-/// machine instead of returning an UNDEFINED exception. Registers that are left alone are not tried.
+/// Tries to write the registers that firmware may keep ([`Optional`]), on the first CPU. Each register is named on the
+/// console before it is written: firmware that does not know the register may end the machine instead of returning an
+/// UNDEFINED exception. Registers that are left alone are not tried.
 pub fn try_optional_writes() {
     log::print(format_args!("rouse: stage registers: trying"));
     for register in Optional::ALL {

@@ -10,8 +10,8 @@ use abi::Counter;
 const COUNTED: usize = Counter::SlowHalt as usize;
 const _: () = assert!(COUNTED + 1 == Counter::COUNT);
 
-/// The counters of one vCPU. Only its own CPU counts, so that counting is a load, an add and a
-/// store; any CPU may read them.
+/// The counters of one vCPU. Only the vCPU's own CPU counts, so that counting is a load, an add and
+/// a store; any CPU may read them.
 pub struct Counters([AtomicU64; COUNTED]);
 
 impl Counters {

@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicU64;
 pub const SGI_FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
 /// State and counters of the fast paths: they take half a cache line, whose other half has the
-/// first counters. Only the CPU that the state belongs to accesses it.
+/// first counters. Only the CPU that owns the state accesses it.
 #[repr(C)]
 pub struct FastPaths {
     /// If a trapped WFI only has to halt, the value of ICH_ELRSR_EL2 while no interrupt is listed;
@@ -17,7 +17,7 @@ pub struct FastPaths {
     pub halt_if: AtomicU64,
     /// The constant [`SGI_FIELDS`], in memory that a single load reaches.
     pub sgi_fields: u64,
-    /// Number of exits by an interrupt that was listed.
+    /// Number of exits caused by an interrupt that was listed.
     pub interrupts: AtomicU64,
     /// Number of WFIs that halted until an interrupt came, which was then listed.
     pub waited: AtomicU64,

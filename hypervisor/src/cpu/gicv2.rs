@@ -3,8 +3,8 @@
 //! [`access_register`].
 //!
 //! A GICv2 can't trap accesses to the guest's CPU interface, but EL2 decides whether the interface is
-//! mapped. So ICH_HCR_EL2.TALL1 and TC each close it: the guest's map is exchanged for one that lacks
-//! the interface and is otherwise equal.
+//! mapped. So ICH_HCR_EL2.TALL1 or TC closes the interface: the guest's map is exchanged for one that
+//! lacks the interface and is otherwise equal.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -75,8 +75,8 @@ impl Version2 {
         self.sgi_fields.store(fields, Relaxed);
     }
 
-    /// Writes ICH_HCR_EL2 except the bits of GICH_HCR. While the interface is off, the guest does not
-    /// run (`crate::neighbour`).
+    /// Writes those bits of ICH_HCR_EL2 that GICH_HCR lacks. While the interface is off, the guest
+    /// does not run (`crate::neighbour`).
     fn write_traps(&self, control: u64) {
         let traps = control & TRAPS;
         self.traps.store(traps, Relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Separates one CPU's memory from other CPUs: on cache lines of its own, or as a value that only that CPU
-//! accesses, without a lock.
+//! Separates one CPU's memory from that of other CPUs: on cache lines of its own, or in a value that only
+//! that CPU accesses, without a lock.
 
 use core::cell::UnsafeCell;
 use core::ops::Deref;

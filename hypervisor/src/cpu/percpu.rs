@@ -54,7 +54,7 @@ pub struct PerCpu {
     /// When the CPU next checks for failures, in ticks of the physical count; see `dumps::own_timer`.
     pub look: AtomicU64,
     pub vcpu: Vcpu,
-    /// The SError that EL2 lets in on purpose; see `dumps::serror`.
+    /// The SError that EL2 has allowed to interrupt it; see `dumps::serror`.
     pub serror: AtomicU64,
     /// When the vCPU's slice is over, in ticks of the physical count; see `neighbour::turn`.
     pub slice_end: AtomicU64,
@@ -62,7 +62,7 @@ pub struct PerCpu {
     tenant: AtomicPtr<Tenant>,
     /// Makes the CPU read its pending word; see `interrupts::kick`.
     pub doorbell: Doorbell,
-    /// The CPU's state with a GICv2.
+    /// The state that a CPU with a GICv2 needs.
     pub version2: Version2,
 }
 
@@ -85,8 +85,8 @@ impl Slot {
     /// Initialises the slot at `place` for the CPU `mpidr` and returns the CPU's state.
     ///
     /// # Safety
-    /// `place` must be memory of a [`Slot`]'s size and alignment that nothing
-    /// else ever uses.
+    /// `place` must be memory that has a [`Slot`]'s size and alignment and that nothing else ever
+    /// uses.
     pub unsafe fn init(place: *mut Self, mpidr: u64) -> &'static PerCpu {
         // SAFETY: the caller gives the memory away; only the CPU itself accesses guard and
         // stack.

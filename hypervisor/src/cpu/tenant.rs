@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The state of a neighbour, and of its vCPU while the neighbour has the CPU.
+//! The state of a neighbour, and of the CPU's vCPU while the neighbour has the CPU.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -11,7 +11,7 @@ use platform::Region;
 
 use crate::cpu::local::Local;
 
-/// A neighbour. Only the neighbour's own CPU accesses its state, except for the counters.
+/// A neighbour. Only the neighbour's own CPU accesses this state, except for the counters.
 #[repr(C)]
 pub struct Tenant {
     /// State of the neighbour, and state of the vCPU that is saved during a turn.
@@ -87,9 +87,9 @@ impl Registers {
     }
 }
 
-/// Registers that not every turn exchanges. They are bits of one word, which a switch reads once.
+/// Registers that only some turns exchange, as bits of one word, which a switch reads once.
 pub mod more {
-    /// PMCR_EL0, with a PMU.
+    /// PMCR_EL0, if there is a PMU.
     pub const PMU: u64 = 1 << 0;
     /// VDISR_EL2, with FEAT_RAS.
     pub const ERRORS: u64 = 1 << 1;

@@ -28,17 +28,17 @@ arch::symbol_addresses! {
     shared = el2_vectors_shared;
 }
 
-/// A number of ticks that never passes: no count reaches it, and adding it to a count does not
+/// A number of ticks that never elapses: no count reaches it, and adding it to a count does not
 /// overflow.
 const FOR_EVER: u64 = 1 << 63;
-/// CPTR_EL2.TFP: floating point traps.
+/// CPTR_EL2.TFP, which traps floating point.
 pub const TRAP_FP: u64 = 1 << 10;
-/// CPTR_EL2.TCPAC: CPACR_EL1 traps.
+/// CPTR_EL2.TCPAC, which traps accesses to CPACR_EL1.
 pub const TRAP_CPACR: u64 = 1 << 31;
 
-/// AMO: EL2 takes SErrors. Apart from the guest, their causes may be stores of EL2 that complete
-/// late, memory errors, or firmware's leftovers. Without AMO, a pending SError would end each WFI
-/// of the guest, and nothing would report it.
+/// AMO: EL2 takes SErrors. Their causes are not only in the guest: they may be stores of EL2 that
+/// complete late, memory errors, or firmware's leftovers. Without AMO, a pending SError would end
+/// each WFI of the guest, and nothing would report it.
 const HCR_ERRORS: u64 = 1 << 5;
 /// FMO, IMO and AMO: EL2 takes asynchronous exceptions, and the guest has the virtual interface.
 ///
@@ -49,8 +49,8 @@ pub const HCR_INJECT: u64 = 1 << 3 | 1 << 4 | HCR_ERRORS;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
 
-/// HCR_EL2 while a neighbour with stage 1 on runs: like that of a guest whose interrupts EL2 takes and whose waits
-/// trap, but pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT) trap too.
+/// HCR_EL2 while a neighbour runs with its stage 1 on: as for a guest whose interrupts EL2 takes and whose waits
+/// trap, except that pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT) trap too.
 pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | HCR_TWI | HCR_TWE;
 /// The bits of HCR_EL2 that stand in for the stage-1 registers of a neighbour whose stage 1 is off: DC (12) makes its
 /// memory cacheable, and TID2 (17), TVM (26) and TRVM (30) trap its accesses to these registers.
@@ -78,13 +78,13 @@ pub fn set_trap(trap: Trap) {
     choose_vectors(is_tracing(), trap);
 }
 
-/// Resets the traps for a vCPU that begins: nothing traps, and it has no neighbour yet.
+/// Resets the traps for a vCPU that starts: nothing traps, and it has no neighbour yet.
 pub fn reset_traps() {
     write_hcr(Trap::NONE);
     set_vectors(is_tracing(), Trap::NONE);
 }
 
-/// Sets HCR_EL2 for `trap` and for the current way of delivering interrupts.
+/// Sets HCR_EL2 according to `trap` and to the current delivery of interrupts.
 #[inline(always)]
 fn write_hcr(trap: Trap) {
     let direct = PerCpu::this().vcpu.switch.is_direct();
@@ -109,7 +109,7 @@ pub fn current_trap() -> Trap {
     }
 }
 
-/// Routes interrupts by the current way of delivering them; `interrupts::deliver` sets up the
+/// Routes interrupts according to their current delivery; `interrupts::deliver` sets up the
 /// interrupt controller.
 pub fn review_routing() {
     review_wait_path(PerCpu::this());
@@ -122,25 +122,25 @@ pub fn set_tracing(on: bool) {
     insn::isb();
 }
 
-/// Sets whether EL2 checks a timer again when the guest acknowledges an interrupt of this timer that came while IRQs
-/// were masked, even where WFI does not trap. The check makes such an interrupt follow its level. EL2 can't tell an
-/// interrupt that ends an untrapped WFI with IRQs masked from one that comes just before or after the WFI, so each
-/// wake-up by a timer costs one more exit. A guest that never turns a timer off before it acknowledges the interrupt
-/// can do without this.
+/// Sets whether EL2 checks a timer again when the guest acknowledges that timer's interrupt, if the interrupt came
+/// while IRQs were masked, even where WFI does not trap. The check makes such an interrupt follow the timer's
+/// level. EL2 can't tell an interrupt that ends an untrapped WFI with IRQs masked from one that comes just before
+/// or after the WFI, so each wake-up by a timer costs one more exit. A guest that never turns a timer off before it
+/// acknowledges the interrupt can do without this.
 ///
-/// While this is on, each interrupt taken at EL2 also leaves an event, by one SEVL. On a core, this changes nothing,
-/// because the exception return itself leaves an event (DDI 0487K.a, D1.7.1); QEMU's exception return leaves no event
-/// (`eret_sets_event` in docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the
-/// exclusive monitor, so the unlocking store causes no event. A list register in use hides the new interrupt, and Linux
-/// starts its event stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this off
-/// bounds its waits. The vectors for time stamps leave no event: only such a guest asks for time stamps.
+/// While this is on, each interrupt taken at EL2 also leaves an event, by one SEVL. On real cores, this changes
+/// nothing, as the exception return leaves an event (DDI 0487K.a, D1.7.1); QEMU's exception return leaves no event
+/// (`eret_sets_event` in docs/fidelity.md). In QEMU, a lock's WFE after LDXR would wait for ever: the return cleared
+/// the exclusive monitor, so the unlocking store causes no event. A list register in use hides the new interrupt, and
+/// Linux starts its event stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this
+/// off bounds its waits. The vectors for time stamps leave no event: only such a guest asks for time stamps.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), current_trap());
 }
 
-/// Whether EL2 checks a timer again when the guest acknowledges an interrupt of this timer that came while IRQs were
-/// masked. Where WFI traps, such an interrupt did not end a wait.
+/// Whether EL2 checks a timer again when the guest acknowledges that timer's interrupt, if the interrupt came
+/// while IRQs were masked. Where WFI traps, such an interrupt did not end a wait.
 pub fn watches_timers() -> bool {
     needs_recheck(current_trap())
 }
@@ -149,7 +149,7 @@ fn needs_recheck(trap: Trap) -> bool {
     trap.wfi || rechecks_timers()
 }
 
-/// Leaves the event that an exception return leaves on a core; see [`set_recheck_timers`].
+/// Leaves the event that an exception return leaves on a real core; see [`set_recheck_timers`].
 pub fn leave_event() {
     if rechecks_timers() {
         insn::sevl();

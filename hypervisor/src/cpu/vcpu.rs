@@ -45,7 +45,7 @@ pub enum NotOff {
     Pending,
 }
 
-/// One vCPU. State that only its own CPU accesses comes first, beginning with the state that every
+/// One vCPU. State accessed only by its own CPU comes first, beginning with the state that every
 /// exit uses. State that other CPUs write follows on separate cache lines, so that these writes do
 /// not take away a line that this CPU is about to use.
 #[repr(C, align(64))]
@@ -64,8 +64,8 @@ pub struct Vcpu {
     pub trace: Ring,
     /// Number of accesses to addresses at which there is no device.
     pub refused: AtomicU64,
-    /// Who delivers the vCPU's interrupts (see `interrupts::deliver`), and virtual interrupts and requests that other
-    /// CPUs have left here (see [`crate::cpu::pending_word`]).
+    /// Who delivers the vCPU's interrupts (see `interrupts::deliver`), and the virtual interrupts and requests that
+    /// other CPUs have left here (see [`crate::cpu::pending_word`]).
     pub switch: CacheLine<Switch>,
     /// The registers of the vCPU's redistributor.
     pub private: Private,
@@ -165,7 +165,7 @@ impl Vcpu {
         self.power.store(power::OFF, Release);
     }
 
-    /// Whether the vCPU was turned on and does not run yet.
+    /// Whether the vCPU was turned on but does not run yet.
     pub fn is_turned_on(&self) -> bool {
         self.power.load(Acquire) == power::ON_PENDING
     }
@@ -175,7 +175,7 @@ impl Vcpu {
         self.entry.load(Relaxed)
     }
 
-    /// Returns the x0 with which the vCPU begins.
+    /// Returns the value of x0 with which the vCPU begins.
     pub fn context(&self) -> u64 {
         self.context.load(Relaxed)
     }

@@ -3,17 +3,17 @@
 //! over, EL2 reports what it knows and turns the machine off. A deadline ends anything that hangs: a guest, a wait, or
 //! one CPU at EL2.
 //!
-//! Every CPU checks, or only the CPU that EL2 keeps for itself (`rouse.keep-cpu`). A CPU checks
-//! when the run's time is over, and at least once in the time that a cell may take: at each check,
-//! it sets the next check for the end of the running cell. So no CPU has to set its timer when a
-//! cell begins.
+//! If EL2 keeps a CPU for itself (`rouse.keep-cpu`), only that CPU checks; otherwise every CPU
+//! does. A CPU checks when the run's time is over, and at least once in the time that a cell may
+//! take: at each check, it sets the next check for the end of the running cell. So no CPU has to
+//! set its timer when a cell begins.
 //!
 //! | what hangs | what ends it |
 //! |---|---|
-//! | a guest, interrupts masked or not | EL2's timer on any of its CPUs: EL2 takes its interrupt |
+//! | a guest, interrupts masked or not | EL2's timer on any CPU of the guest: EL2 takes the timer's interrupt |
 //! | a guest that owns its interrupts and does not mask them | EL2's timer, whose interrupt the guest passes on to EL2 |
-//! | the same guest, interrupts masked | a CPU whose interrupts EL2 takes: it unmaps the guest's memory (`dump`) |
-//! | every CPU at once in such a guest | the timer of the CPU that was kept, and nothing else |
+//! | the same guest with interrupts masked | a CPU whose interrupts EL2 takes: it unmaps the guest's memory (`dump`) |
+//! | every CPU at once in such a guest | only the timer of the CPU that EL2 keeps |
 //! | a CPU at EL2 | another CPU's timer, from boot stage `smp` on |
 
 use core::fmt;
@@ -35,7 +35,7 @@ static START: AtomicU64 = AtomicU64::new(0);
 static RUN: AtomicU64 = AtomicU64::new(NEVER);
 /// Ticks that a pass of a cell may take; [`NEVER`] if unlimited.
 static CELL: AtomicU64 = AtomicU64::new(NEVER);
-/// Number of the running cell + 1, and its pass from bit 32 on; 0 if none runs.
+/// Number of the running cell + 1, and from bit 32 on, its pass; 0 if no cell runs.
 static RUNNING: AtomicU64 = AtomicU64::new(0);
 /// The words that describe the cell in reports. A CPU that reads them while the next cell begins
 /// may see a mix of the two cells' words.
@@ -96,12 +96,12 @@ pub fn begin_cell(cell: u64, pass: u64, words: CellWords) {
     RUNNING.store(u64::from(cell as u32) | pass << PASS, Release);
 }
 
-/// Returns when the run's time is over.
+/// Returns the time at which the run has to end.
 fn run_end() -> u64 {
     START.load(Relaxed).saturating_add(RUN.load(Relaxed))
 }
 
-/// Returns when the time of the running cell is over; [`NEVER`] if none runs, or its time is unlimited.
+/// Returns the time at which the running cell has to end; [`NEVER`] if no cell runs, or if its time is unlimited.
 fn cell_end() -> u64 {
     match RUNNING.load(Acquire) {
         0 => NEVER,
@@ -109,9 +109,9 @@ fn cell_end() -> u64 {
     }
 }
 
-/// Whether `cpu` checks: every CPU does, unless one was kept, which then checks alone. A CPU whose guest owns the
-/// interrupts checks only if the guest passes on the interrupt of EL2's timer; otherwise the guest would get that
-/// interrupt again and again.
+/// Whether `cpu` checks: every CPU does, unless EL2 keeps a CPU, which then checks alone. A CPU whose guest owns
+/// the interrupts checks only if the guest passes on the interrupt of EL2's timer; otherwise the guest would get
+/// that interrupt again and again.
 fn has_to_check(cpu: &PerCpu) -> bool {
     let kept = vm::is_created().then(|| vm::vm().kept).flatten();
     kept.map_or(
@@ -120,7 +120,7 @@ fn has_to_check(cpu: &PerCpu) -> bool {
     )
 }
 
-/// Returns when `cpu` has to check next: at the end of the run's time or of the cell's, whichever is earlier. If no
+/// Returns the time of `cpu`'s next check: the end of the run's time or of the cell's, whichever is earlier. If no
 /// cell runs, the result is as if a cell began now.
 pub fn next_check(cpu: &PerCpu) -> u64 {
     if !has_to_check(cpu) {
@@ -133,8 +133,8 @@ pub fn next_check(cpu: &PerCpu) -> u64 {
     run_end().min(cell)
 }
 
-/// Ends the machine if one of the times is over. Does nothing if the machine has ended already and
-/// firmware did not turn it off: the last line must stay the last.
+/// Ends the machine if the time of the run or of the cell is over. Does nothing if the machine has
+/// ended already and firmware did not turn it off: the last line must stay the last.
 pub fn end_if_over(cpu: &PerCpu, now: u64) {
     if power::has_ended() {
         return;

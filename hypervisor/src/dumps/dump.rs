@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the state when the hypervisor itself fails, and ends the machine.
+//! Prints the state of every CPU when the hypervisor itself fails, and ends the machine.
 //!
 //! The CPU that failed prints first. The failed CPU then kicks every other CPU, which prints its own state and stops;
-//! a CPU that does not answer in time is reported. A CPU whose guest owns the interrupts takes no kick: see
+//! a CPU that does not answer in time is reported. A CPU whose guest owns the interrupts can't be kicked: see
 //! [`show_others`].
 
 use core::panic::PanicInfo;
@@ -31,7 +31,7 @@ const STATUS: u64 = 70;
 const STATUS_LATE: u64 = 71;
 /// Seconds after a deadline within which a CPU that is already reporting a failure must end the machine.
 const PATIENCE: u64 = 10;
-/// Number of the vector for synchronous exceptions of EL2 itself.
+/// Number of the vector for EL2's own synchronous exceptions.
 const EL2_SYNC: u64 = 4;
 /// Number of the FIQ vector among the four vectors of a level.
 const FIQ: u64 = 2;
@@ -43,7 +43,7 @@ macro_rules! dump {
     };
 }
 
-/// Affinity + 1 of the CPU that failed first; 0 if none did.
+/// Affinity + 1 of the CPU that failed first; 0 if none has failed.
 static FAILED: AtomicU64 = AtomicU64::new(0);
 /// Whether the CPU that failed first has failed again while reporting.
 static AGAIN: AtomicBool = AtomicBool::new(false);
@@ -124,8 +124,8 @@ pub fn end_at_deadline(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     finish_with_status(STATUS_LATE)
 }
 
-/// Gives the CPU that reports a failure some time to end the machine, and ends the machine if it
-/// has not.
+/// Gives the CPU that reports a failure some time to end the machine, and ends the machine if that
+/// CPU does not.
 fn await_end(cpu: &PerCpu) -> ! {
     let end = CNTPCT_EL0.get() + PATIENCE * CNTFRQ_EL0.get();
     while CNTPCT_EL0.get() < end {
@@ -141,7 +141,7 @@ fn await_end(cpu: &PerCpu) -> ! {
     power::turn_machine_off()
 }
 
-/// Takes the console, and prints the failure: the CPU that failed and why.
+/// Takes the console, and prints which CPU failed and why.
 fn begin_report(why: core::fmt::Arguments<'_>) {
     take_console(why);
     let cpu = MPIDR_EL1.get() & platform::AFFINITY;
@@ -166,7 +166,7 @@ fn take_console(why: core::fmt::Arguments<'_>) {
     match first {
         0 => log::reserve_for_failure(),
         first if first == cpu + 1 => {
-            // A CPU that has failed here twice does not report a third time.
+            // A CPU that fails during its own report reports that failure, but none after it.
             if exclusive && !AGAIN.swap(true, SeqCst) {
                 dump!("panic: EL2 on CPU {cpu:#x} again, while it reported: {why}");
                 dump!("exit status {STATUS}");
@@ -248,8 +248,8 @@ fn show_others(me: &PerCpu) {
     }
 }
 
-/// Does not return if the guest's memory was unmapped to stop the CPUs that run it: each CPU then
-/// shows its state in turn.
+/// Does not return if the guest's memory was unmapped to stop the CPUs that run the guest: each CPU
+/// then shows its state in turn.
 pub fn stop_if_revoked(cpu: &PerCpu) {
     if REVOKED.load(Relaxed) {
         await_turn(cpu);

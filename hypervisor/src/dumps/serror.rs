@@ -34,7 +34,7 @@ pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {
-    /// Returns the number of SErrors in `self`.
+    /// Returns the number of SErrors that were counted.
     pub fn count(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -42,8 +42,8 @@ impl Tally {
 
 /// ISR_EL1.A: an SError is pending.
 const PENDING: u64 = 1 << 8;
-/// Value of [`PerCpu::serror`] while this CPU lets an SError in. This value can't be a syndrome,
-/// which has a class.
+/// Value of [`PerCpu::serror`] while this CPU lets an SError interrupt EL2. This value can't be a
+/// syndrome, which has a class.
 const LETS_IN: u64 = 1;
 /// Number of SErrors to print; later ones are only counted.
 const SHOWN: u64 = 8;
@@ -80,7 +80,7 @@ pub extern "C" fn in_guest(frame: &Frame) {
     }
 }
 
-/// Handles an SError that interrupted EL2, which is expected only while EL2 [lets one in](with_serrors).
+/// Handles an SError that interrupted EL2, which is expected only while EL2 [allows it](with_serrors).
 pub extern "C" fn in_el2(frame: &Frame) {
     let cpu = PerCpu::this();
     let esr = ESR_EL2.get();
@@ -142,7 +142,7 @@ fn handle_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
 /// Counts and prints an SError after which execution continues.
 ///
 /// # Errors
-/// Returns the necessary action and its reason if execution can't go on.
+/// Returns the necessary action and its reason if execution can't continue.
 fn count_or_judge(cpu: &PerCpu, esr: Esr, taken: Taken) -> Result<(), (Next, Verdict)> {
     let verdict = serror::judge(esr, id::has_ras());
     let next = verdict.next(taken);

@@ -32,7 +32,7 @@ pub fn set_watch(address: u64, period: u64) -> Option<()> {
     Some(())
 }
 
-/// Returns when `cpu` has to check next.
+/// Returns the time of `cpu`'s next check.
 pub fn next_check(cpu: &PerCpu) -> u64 {
     if has_to_check(cpu) {
         NEXT.load(Relaxed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles the common cases of the exits that are measured most, in assembly: in the vectors and in code after them.
+//! Handles in assembly, in the vectors and in the code after them, the common cases of the most-measured exits.
 //!
 //! A Rust function may change twenty registers, so the path to it saves and restores twenty. The
 //! exits handled here need two. Each of these exits has code here for its most common case. The Rust
@@ -14,27 +14,27 @@
 //! - No exit needs a barrier. Exception entry and return are context
 //!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
 //!   is written here takes effect at the return.
-//! - The guest's own DSB makes its stores before an SGI visible. The guest needs that DSB without a
-//!   hypervisor too (IHI 0069H, 12.1.6).
-//! - ESR_EL2 gives the cause. ELR_EL2 is moved past an instruction that trapped, but not past HVC,
-//!   which has been executed (D1.3.1.4).
+//! - The guest's own DSB makes the stores that precede an SGI visible. The guest needs that DSB
+//!   without a hypervisor too (IHI 0069H, 12.1.6).
+//! - ESR_EL2 gives the cause. ELR_EL2 is moved past an instruction that trapped; after an HVC,
+//!   ELR_EL2 already points past the HVC (D1.3.1.4).
 //! - A physical interrupt is acknowledged (ICC_IAR1_EL1) and its priority dropped (ICC_EOIR1_EL1);
 //!   an SGI is also deactivated (ICC_DIR_EL1). EL2 has EOImode 1, so the guest can deactivate a
 //!   timer's interrupt itself (IHI 0069H, 4.6.2 and 5.2.1).
-//! - ICH_ELRSR_EL2 tells whether the list register is free: the guest frees it without EL2 (12.4).
-//!   Nothing is listed during a wait, so ICH_ELRSR_EL2 is not read again after a wait. A write of
-//!   ICH_LR\<n\>_EL2 gives the interrupt to the guest.
+//! - ICH_ELRSR_EL2 shows whether the list register is free: the guest frees it without EL2
+//!   (12.4). No interrupt is listed during a wait, so ICH_ELRSR_EL2 is not read again after a wait.
+//!   A write of ICH_LR\<n\>_EL2 gives the interrupt to the guest.
 //! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
 //!   that memory begins.
 //! - If the guest can't take a timer's interrupt at once, EL2 checks the timer again when the guest takes the
 //!   interrupt (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). EL2 skips this check after a wait,
 //!   and in the vectors for a guest that may have been interrupted in a WFI.
 //!
-//! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register refills the
+//! Other work in the core also costs time (`cargo xtask cost --board gem5`). A write to a system register refills the
 //! pipeline, and a store has to complete before the next such write, so each path increments one counter, after its
 //! last such write where possible. Code after an ERET is fetched too. If the core fetches the next line while the
-//! return takes effect, it looks that line up in the guest's translation. The lookup took 30 cycles on gem5's `minor`
-//! where an ERET was the fourth instruction of its line. No ERET here has that position.
+//! return takes effect, it looks up that line in the guest's translation regime. The lookup took 30 cycles on gem5's
+//! `minor` where an ERET was the fourth instruction of its line. No ERET here is in that position.
 //!
 //! The offsets used below come from the Rust types.
 
@@ -49,10 +49,10 @@ const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
 /// register (DDI 0487K.a, D23.2.39).
 pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
 /// Bits of ESR_EL2 that distinguish a trapped WFI from other exceptions with bit 30 clear: the class (31:26)
-/// without its last bit, and TI (1:0). Of these bits, WFI leaves 0 and WFE leaves 1. RN and RV describe a register,
-/// which WFI lacks, so they are not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
+/// without its last bit, and TI (1:0). These bits are 0 for WFI and 1 for WFE. RN and RV describe a register, which
+/// WFI does not have, so they are not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
 ///
-/// Class 0 (unknown reason) has the same bits, but does not come from a lower level while
+/// Class 0 (unknown reason) has 0 in these bits too, but is not taken from a lower level while
 /// HCR_EL2.TGE is 0 (DDI 0487K.a, HCR_EL2, field TGE).
 pub const WAIT_BITS: u64 = 0xf800_0003;
 const _: () = {
@@ -64,8 +64,8 @@ const _: () = {
     assert!(ESR_SGI_FROM_X1 >> 30 & 1 == 1, "bit 30 tells them apart");
 };
 
-/// Defines assembler macros for the vectors, and for the code that does not fit there. The macros must be used once,
-/// in one block, with the operands that [`crate::exits::vectors`] gives.
+/// Defines assembler macros for the vectors, and for the code that does not fit into them. The macros must be used
+/// once, in one block, with the operands that [`crate::exits::vectors`] gives.
 ///
 /// The frame has the size of `save_caller`'s frame, but holds only x0 and x2. The code at a `slow_`
 /// label completes it. For an interrupt, w0 holds the INTID at that label.
@@ -79,7 +79,7 @@ macro_rules! fast_path_macros {
         str     x2, [sp, #256 + \offset]
     .endm
 
-    // x1 is left alone: it may hold the value of the guest's SGI, and nothing here needs it otherwise.
+    // x1 is left alone: it may hold the value of the guest's SGI, and nothing else here needs x1.
     .macro enter
         stp     x0, x2, [sp, #-256]!
     .endm
@@ -111,8 +111,8 @@ macro_rules! fast_path_macros {
         .endif
     .endm
 
-    // Bit 4 of the class tells WFI and WFE (0x01) from a system register (0x18) and HVC (0x16). The
-    // code it branches to compares the rest of the syndrome.
+    // Bit 4 of the class distinguishes WFI and WFE (0x01) from a system register (0x18) and HVC
+    // (0x16). The code at the branch target compares the rest of the syndrome.
     .macro vector_sync_fast kind
         .balign 128
     fast_sync_\kind:
@@ -243,7 +243,7 @@ macro_rules! fast_path_macros {
         other_slot _wait
         other_slot _polled
 
-    // The code takes two cache lines, up to its ERET.
+    // Up to its ERET, this code fills two cache lines.
         .balign 64
     fast_wait:
         and     w2, w0, #{wait_bits}

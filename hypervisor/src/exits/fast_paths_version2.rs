@@ -3,8 +3,8 @@
 //! vectors branch here.
 //!
 //! A guest's write of GICD_SGIR is a data abort. The syndrome, the address and the value decide together: SGIs
-//! from [`crate::cpu::gicv2::DOORBELL`] on and target lists that the register derives go to Rust. The value
-//! goes to the physical register, since a vCPU's interface has the same number as its CPU's.
+//! from [`crate::cpu::gicv2::DOORBELL`] on, and target lists that GICD_SGIR derives, go to Rust. Otherwise,
+//! the value goes to the physical register, since a vCPU's interface has the same number as its CPU's.
 //!
 //! A list register takes the value of GICC_IAR unchanged: GICH_LR has the INTID and the SGI's sender in the same
 //! bits (IHI 0048B, 4.4.4 and 5.3.8). No barrier is needed: the registers are Device-nGnRE, so one device gets its

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles the exit on a stage-2 data abort: emulates accesses to devices.
+//! Handles exits caused by stage-2 data aborts: emulates accesses to devices.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -177,7 +177,7 @@ impl Refusal {
 /// console.
 const SHOWN: u64 = 8;
 
-/// Reports that an access is not emulated: to the guest, and the first times on the console too.
+/// Reports that an access is not emulated: to the guest, and the first few times also on the console.
 fn report_refusal(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
     let before = cpu.vcpu.refused.load(Relaxed);
     cpu.vcpu.refused.store(before + 1, Relaxed);

@@ -111,8 +111,8 @@ fn psci_features(feature: PsciFeature) -> Result<u32, ErrorCode> {
     }
 }
 
-/// Turns on the vCPU with affinity `target` at `address` with x0 = `context`. No vCPU has an affinity with bits set
-/// that have to be zero.
+/// Turns on the vCPU with affinity `target` at `address` with x0 = `context`. No vCPU's affinity has a bit set that
+/// has to be zero.
 #[inline(always)]
 fn cpu_on(target: u64, address: u64, context: u64) -> Result<u32, ErrorCode> {
     // Called only once, because each call of `vm()` checks that the VM exists.

@@ -18,7 +18,7 @@ use crate::exits::synchronous::Next;
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::turn;
 
-/// Bits of ESR_EL2 that are all 0 for a trapped WFI, but not for another exception: as [`WAIT_BITS`], and ISS2, which
+/// Bits of ESR_EL2 that are all 0 for a trapped WFI, but not for any other exception: [`WAIT_BITS`], and ISS2, which
 /// is RES0 for a WF* instruction (DDI 0487K.a, D23.2.39). A single instruction can test this mask.
 pub const NO_WFI: u64 = WAIT_BITS | !0 << 32;
 

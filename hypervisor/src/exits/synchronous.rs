@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles the synchronous exits: calls the handler of each.
 //!
-//! [`fast`] runs first, while x19 to x29 are still in their registers. This function handles the measured exits. For
-//! every other exit it returns [`Next::Full`], before it changes anything. SMCs and accesses to the distributor need no
-//! more registers either: the vectors without time stamps call [`serve_smc`] and [`access_distributor`] directly.
+//! [`fast`] runs first, while x19 to x29 are still in their registers. [`fast`] handles the measured exits. For every
+//! other exit, it returns [`Next::Full`], before it changes anything. SMCs and accesses to the distributor need no more
+//! registers either: the vectors without time stamps call [`serve_smc`] and [`access_distributor`] directly.
 
 use aarch64_cpu::registers::{ESR_EL2, Readable};
 use abi::Counter;

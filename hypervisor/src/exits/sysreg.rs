@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles the exit on a system register that is neither measured nor the guest's own. `trap::sysreg`
-//! gives the result of each access, and [`crate::cpu::controls`] the reason for its trap.
+//! Handles exits on accesses to system registers that are neither measured nor the guest's own. `trap::sysreg` gives
+//! the result of each access, and [`crate::cpu::controls`] the reason for its trap.
 
 use abi::Counter;
 use arch::frame::Frame;

@@ -3,10 +3,10 @@
 //!
 //! Every exit of the guest passes through here, so the two vectors that matter (synchronous and IRQ
 //! from a lower level) save only the registers that a Rust function may clobber: x0 to x18 and x30.
-//! x19 to x29 still hold the guest's values when the handler returns, as the procedure call
-//! standard makes every function keep them (AAPCS64 2024Q3, 6.1.1). A handler that has to see or
-//! change one of x19 to x29 returns [`synchronous::Next::Full`]; the stub then completes the frame
-//! and calls the handler again.
+//! x19 to x29 still hold the guest's values when the handler returns, because the procedure call
+//! standard makes every function preserve them (AAPCS64 2024Q3, 6.1.1). A handler that has to see
+//! or change one of x19 to x29 returns [`synchronous::Next::Full`]; the stub then completes the
+//! frame and calls the handler again.
 //!
 //! # Six tables
 //!
@@ -81,7 +81,7 @@ core::arch::global_asm!(
         b       el2_from_neighbour
     .endm
 
-    // An SError after which execution may go on; the frame is completed for a report.
+    // An SError after which execution may continue; the frame is completed for a report.
     .macro vector_serror kind
         .balign 128
         save_caller
@@ -97,8 +97,8 @@ core::arch::global_asm!(
         eret
     .endm
 
-    // EL2 itself failed, perhaps its stack, so the report has its own stack as soon as the CPU has
-    // a PerCpu. The guest's SP_EL0 holds x0 meanwhile.
+    // EL2 itself failed, perhaps because of its stack, so the report uses another stack if the CPU
+    // has a PerCpu. The guest's SP_EL0 holds x0 meanwhile.
     .macro own_failed handler, number
         mrs     x0, tpidr_el2
         cbz     x0, 1f

@@ -99,8 +99,8 @@ pub fn give_interface(cpu: &PerCpu) -> Option<()> {
 /// active, as in a real redistributor.
 pub fn reclaim_interface(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
-        // The call also clears the active priorities of Group 0, which only a guest can have used: otherwise EL2 would
-        // not get its own interrupts.
+        // The call also clears the active priorities of Group 0, which only a guest can have used; otherwise, EL2
+        // would not get its own interrupts.
         gic_cpu::forget_active(vgic_cpu::has_group0());
         vgic_cpu::end_direct(cpu);
         vgic_cpu::update_cpu(cpu);

@@ -27,8 +27,8 @@ const EXTENDED_SPIS: Range<u32> = 4096..5120;
 const SPECIAL: Range<u32> = 1020..1024;
 const EXTENDED_PPIS: Range<u32> = 1056..1120;
 
-/// The guest's state when an interrupt came. Each state has its own type, so that neither path
-/// tests for the other state.
+/// The guest's state when an interrupt came. Each state has its own type, so that no code has to
+/// test for the state.
 trait Came {
     /// Whether the guest ran, so that the interrupt caused an exit.
     const AN_EXIT: bool;
@@ -86,7 +86,7 @@ pub fn take_most_urgent(cpu: &PerCpu) -> bool {
 /// Takes all pending physical interrupts.
 pub fn take_all(cpu: &PerCpu) {
     while take_most_urgent(cpu) {
-        // The next interrupt searches for an empty list register, and has to see the writes so far.
+        // Handling the next interrupt involves a search for an empty list register, which has to see the writes so far.
         insn::isb();
     }
 }
@@ -95,7 +95,7 @@ pub fn take_all(cpu: &PerCpu) {
 ///
 /// No barrier follows the acknowledgement: the handling reads only this CPU's memory, except for the pending
 /// word, which is emptied by an atomic exchange. The exchange does not store before the acknowledgement has
-/// returned, and the other CPU set its bits before it rang the doorbell ([`kick::send_requests`]), so the
+/// returned, and the sender set its bits before it rang the doorbell ([`kick::send_requests`]), so the
 /// exchange finds them.
 #[inline(always)]
 fn handle_interrupt<C: Came>(cpu: &PerCpu, intid: u32) -> bool {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gets another CPU's attention: a CPU at EL2 sets bits in the target's pending word and rings the doorbell. The
 //! doorbell is the maintenance interrupt, made pending in the target's redistributor; with a GICv2, whose guests
-//! never own the interface, it is an SGI. Otherwise, an SGI is not suitable: a guest that owns its CPU interface
-//! sends all SGIs physically, and an SGI that is on its way while the interface changes hands would be taken for the
-//! guest's.
+//! never own the interface, it is an SGI. With a GICv3, an SGI is not suitable: a guest that owns its CPU interface
+//! sends all SGIs physically, and an SGI that is on its way while the interface changes hands would be mistaken for
+//! the guest's.
 //!
 //! A guest's SGIs 0 to 7 are sent as physical SGIs (see `exits::sgi`). SGIs 8 to 15 go through the
 //! pending word: they may belong to the secure world, and by convention do where there is one.
@@ -54,7 +54,7 @@ pub fn serve_rare_requests(cpu: &PerCpu, bits: u32) {
 #[inline(always)]
 pub fn serve_requests(cpu: &PerCpu) {
     let bits = cpu.vcpu.switch.take();
-    // WAKE asks only to leave the halt.
+    // WAKE only asks the CPU to leave the halt.
     if bits & !WAKE != 0 {
         serve_taken(cpu, bits);
     }
@@ -74,7 +74,7 @@ fn serve_taken(cpu: &PerCpu, mut bits: u32) {
         vgic_cpu::inject_interrupt(cpu, bits.trailing_zeros(), None);
         bits &= bits - 1;
         if bits != 0 {
-            // The next interrupt searches for an empty list register, and has to see this write.
+            // Handling the next interrupt involves a search for an empty list register, which has to see this write.
             insn::isb();
         }
     }

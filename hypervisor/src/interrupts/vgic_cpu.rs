@@ -179,8 +179,8 @@ struct Locked;
 impl Shared for Locked {
     #[inline]
     fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R {
-        // strict sgi-after-stores: stores to the lock: a CPU that reads it too early waits until it
-        // is free.
+        // strict sgi-after-stores: the only stores are to the lock: a CPU that reads the lock too
+        // early waits until it is free.
         use_it(&mut vm().distributor.lock())
     }
 }
@@ -202,7 +202,7 @@ fn on_vgic<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, L
     }
 }
 
-/// Returns the PPIs whose physical enable follows the guest's.
+/// Returns the PPIs whose physical enable bit follows the guest's.
 fn timer_ppis() -> u32 {
     let timer = &machine().platform.timer;
     1 << timer.virt | 1 << timer.phys
@@ -218,7 +218,7 @@ pub fn inject_interrupt(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
     }
 }
 
-/// Lists the acknowledged interrupt `intid` in list register 0, which must be empty, if the value for it is prepared,
+/// If the value for the acknowledged interrupt `intid` is prepared, lists it in list register 0, which must be empty,
 /// and ends the physical interrupt; returns whether it did so. A return to the guest must follow.
 #[inline(always)]
 pub fn list_expected(cpu: &PerCpu, intid: u32) -> bool {
@@ -314,8 +314,8 @@ pub fn publish_states(cpu: &PerCpu) {
     on_vgic(cpu, |delivery| delivery.publish());
 }
 
-/// Releases the SPIs that were listed here before hardware began to deliver: their pending states
-/// were given back, and other vCPUs may be waiting for them.
+/// Releases the SPIs that were listed here before hardware began to deliver interrupts: their
+/// pending states were given back, and other vCPUs may be waiting for them.
 pub fn release_spis(cpu: &PerCpu) {
     if on_vgic(cpu, |delivery| delivery.release_spis()) {
         update_other_cpus(cpu);
@@ -330,7 +330,7 @@ fn update_other_cpus(cpu: &PerCpu) {
 }
 
 /// Checks the list registers against EL2's record of them; `quiet` means that the guest has no interrupt to take. In
-/// direct mode no list register may be in use.
+/// direct mode, no list register may be in use.
 pub fn audit_lists(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
     let direct = cpu.vcpu.switch.is_direct();
     on_vgic(cpu, |delivery| delivery.audit(quiet, direct))

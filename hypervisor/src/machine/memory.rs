@@ -21,7 +21,7 @@ pub const SCTLR_RES1: u64 = 0x30c5_0830;
 /// MAIR_EL2: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.110).
 const MAIR: u64 = 0x04 | 0xff << 8;
 
-/// Returns the attributes of memory with the use `how`.
+/// Returns the attributes of memory that is used as `how`.
 fn attributes(how: Use) -> El23Attributes {
     let common = El23Attributes::VALID | El23Attributes::ACCESSED | El23Attributes::USER_RES1;
     let normal = common | El23Attributes::ATTRIBUTE_INDEX_1 | El23Attributes::INNER_SHAREABLE;
@@ -33,7 +33,7 @@ fn attributes(how: Use) -> El23Attributes {
     }
 }
 
-/// The registers of EL2's translation regime; the first CPU writes them before it starts another.
+/// The registers of EL2's translation regime; the first CPU writes them before it starts any other CPU.
 #[unsafe(no_mangle)]
 pub static EL2_REGIME: Regime = Regime::new();
 
@@ -94,10 +94,10 @@ impl<'p> HypervisorMap<'p> {
             .unwrap_or_else(|error| panic!("EL2 map of {region:x?}: {error}"));
     }
 
-    /// Writes to `regime` the register values that put the map into force.
+    /// Writes to `regime` the register values that make the map take effect.
     pub fn fill_regime(&self, regime: &Regime) {
-        // T0SZ 16 (48 bits), write-back inner-shareable walks, 4 KiB granule,
-        // RES1 bits 31 and 23, PS as the PE has it (DDI 0487K.a, D23.2.161).
+        // T0SZ 16 (48 bits), write-back inner-shareable walks, 4 KiB granule, RES1 bits 31 and 23,
+        // PS as the PE supports it (DDI 0487K.a, D23.2.161).
         let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | pa_range_field() << 16 | 1 << 23 | 1 << 31;
         // M, C, SA, I and WXN.
         let sctlr = SCTLR_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
@@ -113,14 +113,14 @@ fn pa_range_field() -> u64 {
     ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5)
 }
 
-/// Returns the end of the physical addresses that a map can have.
+/// Returns the end of the physical addresses that a map can contain.
 pub fn pa_space_end() -> u64 {
     1 << PHYSICAL_BITS[pa_range_field() as usize]
 }
 
 /// Number of bits of a physical address, indexed by the encoding of PARange and PS.
 const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
-/// Maximum number of bits of an intermediate physical address, as many as tables that begin at
+/// Maximum number of bits of an intermediate physical address: the number that tables beginning at
 /// level 1 cover. VTCR_EL2 must not select more bits than the PE's physical addresses have.
 const IPA_BITS: u64 = 39;
 
@@ -169,9 +169,9 @@ impl<'p> GuestMap<'p> {
             .unwrap_or_else(|error| panic!("stage-2 map of {device:x?}: {error}"));
     }
 
-    /// Copies the table of the first level to the page at `place`, and returns VTTBR_EL2 of guest `vmid`
-    /// for the copy. From here on, a mapping in a block of that level goes into the original only, if
-    /// the block is empty now.
+    /// Copies the first-level table to the page at `place`, and returns VTTBR_EL2 of guest `vmid` for
+    /// the copy. From here on, a new mapping whose block of that level is empty now goes only into
+    /// the original.
     pub fn copy_root(&self, place: u64, vmid: u64) -> u64 {
         let entries = table_at(self.root.to_physical().0 as u64);
         for (entry, copy) in entries.iter().zip(table_at(place)) {
@@ -203,14 +203,14 @@ pub struct Audit {
     pub writable: u64,
 }
 
-/// Walks the map of EL2 that is in force.
+/// Walks the map that EL2 uses now.
 ///
 /// # Panics
 /// Panics if any memory can be both written and executed.
 pub fn audit_el2_map() -> Audit {
     let mut audit = Audit::default();
     visit_leaves(TTBR0_EL2.get(), 0, 0, &mut |address, size, descriptor| {
-        // AP[2] (7) makes memory read-only, XN (54) makes it data (DDI 0487K.a, D8.3.1).
+        // AP[2] (7) makes memory read-only, XN (54) makes it non-executable (DDI 0487K.a, D8.3.1).
         let (writable, executable) = (descriptor >> 7 & 1 == 0, descriptor >> 54 & 1 == 0);
         assert!(
             !(writable && executable),

@@ -27,7 +27,7 @@ pub const PACK_IT: &str = "pack it with cargo xtask dev build";
 /// Whether every CPU that has come up has FEAT_LSE.
 static LSE: AtomicBool = AtomicBool::new(true);
 
-/// Notes whether this CPU has FEAT_LSE, before it reports in. A plain store does this, not an atomic operation.
+/// Notes whether this CPU has FEAT_LSE, before it reports in. This is a plain store, not an atomic operation.
 pub fn note_lse() {
     if !arch::id::has_lse() {
         LSE.store(false, Relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Creates the virtual machine: its memory, its vCPUs, its distributor. Loads the guest's
+//! Creates the virtual machine (its memory, vCPUs and distributor), and loads the guest's
 //! image.
 //!
 //! | guest physical address | what |
@@ -48,7 +48,7 @@ pub const INTERFACE: Region = Region {
 /// Where the frames of the emulated redistributors begin, if all of them fit below the
 /// UART.
 const REDISTRIBUTORS: u64 = 0x080a_0000;
-/// Where the frames begin otherwise: `virt` has its PCI there, and a guest of Rouse has no PCI.
+/// Where the frames begin otherwise: `virt` has PCI there, which a guest of Rouse does not have.
 const MANY_REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor's two frames.
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
@@ -57,7 +57,7 @@ pub const UART: Region = Region {
     base: 0x0900_0000,
     size: 0x1000,
 };
-/// Registers of [`abi::exits`], in a page of the largest size that a guest can have.
+/// Registers of [`abi::exits`], in a page of the largest size that a guest can use.
 pub const EXITS: Region = Region {
     base: 0x0901_0000,
     size: 0x1_0000,
@@ -301,8 +301,8 @@ fn keep_cpu_for_el2(
 }
 
 /// Returns how the guest calls firmware: through SMC, as it would without a hypervisor, if SMC
-/// works. Without EL3, SMC is UNDEFINED, trapped or not (DDI 0487K.a, C6.2.328); such a machine has
-/// no firmware to call through SMC.
+/// works. Without EL3, SMC is UNDEFINED, whether or not EL2 traps SMC (DDI 0487K.a, C6.2.328); such
+/// a machine has no firmware to call through SMC.
 fn guest_conduit(machine: &Machine) -> Conduit {
     match machine.platform.psci {
         Some(Conduit::Smc) => Conduit::Smc,

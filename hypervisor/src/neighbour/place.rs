@@ -6,7 +6,7 @@
 //! | `0x0000` | the neighbour's program ([`super::program`]) |
 //! | `0x1000` | its vectors |
 //! | `0x2000` | a stage-1 table, for a program that turns stage 1 on: one block of 1 GiB, mapped at the same addresses |
-//! | `0x3000` | the words of its counts |
+//! | `0x3000` | the words that hold its counts |
 //! | `0x4000` | the memory that it works through |
 
 use pages::{PAGE, Pool};
@@ -21,7 +21,7 @@ pub const CODE: u64 = 0;
 pub const VECTORS: u64 = PAGE;
 /// Offset of the neighbour's stage-1 table.
 pub const TABLE: u64 = 2 * PAGE;
-/// Offset of the words of the neighbour's counts.
+/// Offset of the words that hold the neighbour's counts.
 pub const COUNTS: u64 = 3 * PAGE;
 /// Offset of the memory that the neighbour works through.
 pub const BUFFER: u64 = 4 * PAGE;
@@ -31,15 +31,15 @@ pub const BUFFER: u64 = 4 * PAGE;
 const VMID: u64 = 2;
 
 /// Pages of a stage-2 map: one of level 1, one of level 2, and as many of level 3 as the largest
-/// neighbour takes, wherever its memory begins.
+/// neighbour needs, wherever its memory begins.
 const TABLES: u64 = 2 + (BUFFER + abi::neighbour::MAX_KIB as u64 * 1024).div_ceil(512 * PAGE) + 1;
 
-/// Returns the bytes of memory that a neighbour needs to work through `kib` KiB.
+/// Returns how many bytes of memory a neighbour needs to work through `kib` KiB.
 const fn memory_size(kib: u32) -> u64 {
     BUFFER + (kib as u64) * 1024
 }
 
-/// Returns the bytes of the page pool that a neighbour of `kib` KiB takes.
+/// Returns how many bytes of the page pool a neighbour of `kib` KiB takes.
 pub const fn pool_bytes(kib: u32) -> u64 {
     (size_of::<Tenant>() as u64).next_multiple_of(PAGE) + memory_size(kib) + TABLES * PAGE
 }

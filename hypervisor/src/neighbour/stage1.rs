@@ -15,7 +15,7 @@
 //! SCTLR_EL1.M and HCR_EL2.DC may be cached in a TLB (SCTLR_EL1, field M; HCR_EL2, field DC), so within a VMID a change
 //! of DC needs an invalidation (D8.17), which [`turn_on`] and `program` execute. A switch needs none: TLB entries of
 //! another VMID do not match (D8.16), and DC does not change between two turns of a neighbour. Entries of the neighbour
-//! may have the vCPU's ASID, since TTBRn_EL1 hold it. While stage 1 is off, the entries of all ASIDs are equal.
+//! may have the vCPU's ASID, since TTBRn_EL1 hold that ASID. While stage 1 is off, the entries of all ASIDs are equal.
 
 use aarch64_cpu::registers::{
     AFSR0_EL1, AFSR1_EL1, CCSIDR_EL1, CLIDR_EL1, CPACR_EL1, CSSELR_EL1, ESR_EL1, FAR_EL1, HCR_EL2,

@@ -59,8 +59,8 @@ el2_to_neighbour:
     ldp     x0, x1, [x0]
     eret
 
-    // From the vectors. The stack holds the neighbour's x0 and x1, and above them the registers
-    // that `el2_to_neighbour` saved; x1 is the cause that ended the turn.
+    // Reached from the vectors. The stack holds the neighbour's x0 and x1, and above them the
+    // registers that `el2_to_neighbour` saved; x1 is the cause that ended the turn.
     .global el2_from_neighbour
 el2_from_neighbour:
     ldr     x0, [sp, #16 + 24]

@@ -7,9 +7,9 @@
 //! | yielded | the vCPU executes a WFE that traps (`yield-on`) | with any interrupt, or after a slice |
 //! | taken | the vCPU has run for a slice without waiting | after a slice |
 //!
-//! In a turn that is taken, the vCPU's interrupts wait, because the vCPU did not stop of its own
-//! accord: only EL2's timer has a priority above the mask. Otherwise the senders of interrupts to a
-//! vCPU would decide how much of its CPU the neighbour gets.
+//! In a taken turn, the vCPU's interrupts wait, because the vCPU did not stop of its own accord:
+//! only EL2's timer has a priority above the mask. Otherwise the senders of interrupts to a vCPU
+//! would decide how much of its CPU the neighbour gets.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -42,14 +42,14 @@ const CONTROL: u64 = 0b111;
 /// The bits that decide whether the timer ever interrupts.
 const UNMASKED: u64 = 0b011;
 
-/// Priority of EL2's timer where there are slices, above that of all other interrupts
-/// (`interrupts::vgic_cpu::prepare_cpu`), and the mask that lets only the timer through, by `vgic_cpu::pmr_value`. The
-/// values use only the five bits that every interface has (IHI 0069H, 4.8.1).
+/// Priority of EL2's timer if slices are set, above that of all other interrupts
+/// (`interrupts::vgic_cpu::prepare_cpu`); then the mask that lets only the timer through (see `vgic_cpu::pmr_value`).
+/// The values use only the five bits that every interface has (IHI 0069H, 4.8.1).
 const TIMER_PRIORITY: u8 = 0x40;
 const ONLY_TIMER: u8 = 0x60;
 
-/// Handles an exit on an interrupt, on a CPU that has a neighbour, and then checks
-/// whether the slice is over.
+/// Handles an exit caused by an interrupt, on a CPU that has a neighbour, and then checks whether
+/// the slice is over.
 pub extern "C" fn interrupt() {
     let cpu = PerCpu::this();
     irq::handle_exit::<SharedCpu>(cpu);
@@ -76,7 +76,7 @@ fn is_slice_over(cpu: &PerCpu) -> bool {
     cpu.slice_end.load(Relaxed) <= CNTPCT_EL0.get()
 }
 
-/// Gives the neighbour the CPU while the vCPU waits for an interrupt, at most until `deadline` in
+/// Gives the neighbour the CPU while the vCPU waits for an interrupt, at most until `deadline`, in
 /// ticks of the physical count.
 pub fn run_while_waiting(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
     match Next::of_this_vcpu() {
@@ -91,8 +91,8 @@ enum Next {
     /// An interrupt is pending.
     Pending,
     /// The vCPU's virtual timer has expired. The timer's interrupt is either about to be pending or will not be,
-    /// because the vCPU has it disabled or active. Only the redistributor knows which, and switching the timer off for
-    /// the neighbour would withdraw the interrupt. So the neighbour has no turn.
+    /// because the vCPU has disabled it or has it active. Only the redistributor knows which, and switching the timer
+    /// off for the neighbour would withdraw the interrupt. So the neighbour has no turn.
     High,
     /// The tick of the physical count at which the vCPU's virtual timer will interrupt, if the timer is on.
     At(Option<u64>),
@@ -122,7 +122,7 @@ pub fn give_untimed(tenant: &Tenant, pc: impl FnOnce() -> u64) -> bool {
     if interrupts || tenant.slice.load(Relaxed) != 0 {
         return false;
     }
-    // Without slices and deadline, EL2's timer is already set correctly.
+    // Without slices or a deadline, EL2's timer is already set correctly.
     let ticks = world::run_turn(tenant, pc(), || true);
     tenant.add_count(Shared::Given, ticks);
     true
@@ -187,7 +187,7 @@ fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
 }
 
 /// Sets the work of the neighbour on `cpu`, the running CPU. Returns `None` if no memory was set aside for a
-/// neighbour, or the vCPU owns its interrupts.
+/// neighbour, or if the vCPU owns its interrupts.
 pub fn set_work(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (does == Neighbour::None).then_some(());
@@ -273,7 +273,7 @@ pub fn end_neighbour(cpu: &PerCpu) {
     }
 }
 
-/// Returns count `what` of `cpu`'s neighbour. Any CPU may call this.
+/// Returns the count `what` of `cpu`'s neighbour. Any CPU may call this.
 pub fn read_count(cpu: &PerCpu, what: Shared) -> u64 {
     let Some(tenant) = cpu.tenant() else {
         return 0;

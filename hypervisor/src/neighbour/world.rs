@@ -3,12 +3,12 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | general registers | the vCPU's are on the stack of EL2, the neighbour's in [`General`](crate::cpu::tenant::General) |
+//! | general registers | the vCPU's are on EL2's stack, the neighbour's in [`General`](crate::cpu::tenant::General) |
 //! | EL1 and EL0 registers | exchanged ([`arch::el1::Untrapped`], [`arch::el1::Effective`]) |
 //! | stage-1 registers | stay the vCPU's while the neighbour's stage 1 is off, and are emulated ([`super::stage1`]) |
 //! | floating point | stays the vCPU's, and traps; exchanged when the neighbour first uses it |
 //! | stage 2, traps | VTTBR_EL2, HCR_EL2, CPTR_EL2, MDCR_EL2, CNTHCTL_EL2 |
-//! | TLB | by VMID: nothing is invalidated |
+//! | TLB | entries are tagged with the VMID, so nothing is invalidated |
 //! | virtual interface | stays the vCPU's: off, and every access traps (ICH_HCR_EL2; IHI 0069H, 12.4.2) |
 //! | the vCPU's virtual timer | off, since the neighbour may have access to it; EL2's timer is set in its place |
 //! | the vCPU's physical timer | continues; the neighbour's accesses trap |
@@ -78,7 +78,7 @@ impl Worlds {
         let (own, vcpu) = (&mut self.own, &self.vcpu);
         own.untrapped.save();
         vcpu.untrapped.load();
-        // The neighbour's values are in memory already: its writes of these registers trap, unless its stage 1 is on.
+        // The neighbour's values are in memory already: its writes to these registers trap, unless its stage 1 is on.
         vcpu.effective.load();
         VTTBR_EL2.set(vcpu.map);
         vcpu.fixed.load();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for tests has `rouse.fault=NAME`, which causes a failure, to show how it looks and that tests notice it.
-//! The image also has `rouse.floor` and the hostile neighbour of trials. The guest can't influence these.
+//! An image for tests has `rouse.fault=NAME`, which causes a failure, to show what it looks like and that tests
+//! notice it. The image also has `rouse.floor` and the hostile neighbour of trials. The guest can't influence these.
 
 mod asked;
 mod audit;

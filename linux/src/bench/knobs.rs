@@ -61,7 +61,7 @@ impl Bench {
         cpus::unpin(&self.cpus)
     }
 
-    /// Returns the page of the level below, if the page has knobs.
+    /// Returns the page of the level below Linux, if the page has knobs.
     fn knobs(&self) -> Option<&Page> {
         self.page.as_ref().filter(|page| page.is_rouses())
     }

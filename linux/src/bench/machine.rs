@@ -35,7 +35,7 @@ impl Bench {
         }
     }
 
-    /// Writes `boot`, `machine`, `feature`, `unit`, and `core-clock` if values are cycles.
+    /// Writes the records `boot`, `machine`, `feature`, `unit`, and `core-clock` if values are cycles.
     pub(super) fn tell_machine(&mut self, instructions: bool) -> io::Result<()> {
         let text = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned());
         // Linux's release would also be in a file in /proc, but only with CONFIG_PROC_SYSCTL.
@@ -90,7 +90,7 @@ impl Bench {
         self.tell_core_clock(&["begin_hz", "cycles_hz"])
     }
 
-    /// Writes `core-clock` with `fields`, if values are cycles. All cores are alike, and their clock is fixed.
+    /// Writes a record `core-clock` with `fields`, if values are cycles. All cores are alike, and their clock is fixed.
     pub(super) fn tell_core_clock(&mut self, fields: &[&str]) -> io::Result<()> {
         let Some(ratio) = self.cycles else {
             return Ok(());

@@ -132,8 +132,8 @@ fn trip_by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result
     let (mine, its) = (&mail.boxes[me], &mail.boxes[other]);
     let before = mine.answer.load(Acquire);
     its.asked_by[me].store(token, Release);
-    // SeqCst orders this write after the write of the token, since the other CPU reads the tokens and then sleeps on the
-    // bell.
+    // SeqCst orders this write after the write of the token. The order matters: the other CPU reads the tokens and then
+    // sleeps on the bell.
     its.bell.fetch_add(1, SeqCst);
     futex::wake(&its.bell, futex::Flags::PRIVATE, 1)?;
     loop {

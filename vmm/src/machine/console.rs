@@ -30,7 +30,7 @@ impl fmt::Display for Flood {
 impl error::Error for Flood {}
 
 /// Writes the output of a measuring guest in whole lines. Each line reaches a terminal completely before the guest goes
-/// on, so that no output is pending while the guest measures. Another guest's text is written as it arrives.
+/// on, so that no output is pending while the guest measures. Text of any other guest is written as it arrives.
 #[derive(Debug)]
 pub struct Console {
     out: Stdout,

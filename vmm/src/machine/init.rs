@@ -30,7 +30,7 @@ pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
-/// Runs each guest in its own process, and prints how the guest ended in words that the reader of the console parses.
+/// Runs each guest in its own process. Prints how the guest ended, in words that the reader of the console parses.
 /// Then turns off or resets the machine, as the last guest did with its own machine. A simulated machine has no
 /// firmware for that, so the simulator ends.
 pub fn run() -> ! {

@@ -79,7 +79,7 @@ fn what_can_not_be_printed_is_no_success() {
         let said = text(&output.stderr);
         assert!(said.contains("No space left"), "{arguments:?}: {said}");
     }
-    // The program does not panic either if error messages can't be printed.
+    // The program does not panic even if error messages can't be printed.
     let output = xtask(&["doctor", "--boards"])
         .stdout(full())
         .stderr(full())

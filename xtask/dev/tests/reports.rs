@@ -136,7 +136,7 @@ fn several_inputs_are_called_by_what_tells_them_apart() {
     let runs = json(&out.join("results.json"))["runs"].clone();
     let labels = runs.as_array().unwrap().iter().map(|run| &run["label"]);
     let labels: Vec<&str> = labels.map(|label| label.as_str().unwrap()).collect();
-    // The parts of a sweep are joined, and the label has all their names.
+    // The parts of a sweep are joined, and the label has the names of all parts.
     let mut names: Vec<&str> = labels.iter().flat_map(|label| label.split('+')).collect();
     names.sort_unstable();
     assert_eq!(names, ["first", "fourth.2", "second", "third"]);

@@ -64,7 +64,7 @@ fn piped(mut command: Command) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
-/// Screens with a golden file: a run and a sweep, runs of Linux under two hypervisors, and comparisons, one of two kernels.
+/// Screens with golden files: a run, a sweep, runs of Linux under two hypervisors, and comparisons, one of two kernels.
 const SCREENS: [(&str, &[&str]); 6] = [
     (
         "run",
@@ -171,7 +171,7 @@ fn a_table_fits_the_terminal_and_says_what_is_missing() {
             assert!(line.chars().count() <= usize::from(columns), "{line}");
         }
     }
-    // All columns are shown on request, and in a pipe.
+    // All columns are shown on request, and in output to a pipe.
     let mut wide = replay(&["--wide"]);
     wide.env("NO_COLOR", "1");
     let whole = piped(replay(&[]));

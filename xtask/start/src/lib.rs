@@ -67,7 +67,7 @@ fn package_of_verb(mut words: impl Iterator<Item = String>) -> &'static str {
 }
 
 /// Returns the workspace's root. When Cargo runs this package, Cargo passes the package's folder. A program that has
-/// replaced this one passes the root in [`ROOT`]. The folder at compilation is the last resort: it is wrong if the
+/// replaced this one passes the root in [`ROOT`]. The folder at compile time is the last resort: it is wrong if the
 /// workspace has moved since, because Cargo does not compile the package again after a move.
 fn workspace_root() -> PathBuf {
     let here = |package: PathBuf| package.ancestors().nth(2).map(Path::to_path_buf);

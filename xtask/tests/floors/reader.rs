@@ -7,7 +7,7 @@
 //!
 //! This method has limits. A call from assembly by a symbol's name, which is how assembly calls the entry points, is
 //! not found. A call through a function pointer is not found either. Ignoring such a call is intended, because it is a
-//! hook. A name that is re-exported counts as the module that re-exports it. A module inside a file is part of the
+//! hook. A re-exported name counts as a use of the module that re-exports it. A module inside a file is part of the
 //! file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub type Module = String;
 pub struct Uses {
     /// Every module that has a file.
     pub modules: BTreeSet<Module>,
-    /// Each pair of a module and a module that it uses, with one path through which it does so.
+    /// Pairs of a module and a module that it uses, each with one path through which the first uses the second.
     pub arrows: BTreeMap<(Module, Module), String>,
 }
 

@@ -2,9 +2,9 @@
 //! The verb `cost`: executes each path, and counts its cost.
 //!
 //! The guest takes every path repeatedly between two marks (crate `cost`, `guest-kernel-shim/trials/src/cost.rs`). A
-//! plugin of the emulator records what each CPU executes between the marks (`crates/host/recorder`). This module
-//! counts: [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts, and [`costs`] combines the
-//! counts.
+//! plugin of the emulator records what each CPU executes between the marks (`crates/host/recorder`). This module does
+//! the counting: [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts events, and [`costs`]
+//! combines the counts.
 
 mod options;
 
@@ -50,7 +50,7 @@ use shell::terminal::say;
 
 /// File name, in `target/`, of the page with the charts of `--scale`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// The note added to an error because of which no baseline is written.
+/// The note added to an error that prevents a baseline from being written.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Runs `cargo xtask cost`.
@@ -104,7 +104,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// Adds to `error` the note that no baseline is written, if a baseline was requested.
+/// If a baseline was requested, adds to `error` the note that none is written.
 fn note_no_baseline(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
     match args.save {
         Some(_) => error.context(CUT),
@@ -123,7 +123,7 @@ fn costs_without_counts(bench: &Bench, board: &str) -> Costs {
     }
 }
 
-/// Counts the requested costs. If it returns an error, `costs` still has everything counted so far.
+/// Counts the requested costs. Even after an error, `costs` has everything counted so far.
 fn count_requested(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     let floors = Bench::with_floors(&args.board, &args.limits)?;
     count_all_paths(bench, &floors, &args.board, costs)?;
@@ -134,7 +134,7 @@ fn count_requested(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<
     Ok(())
 }
 
-/// Counts everything except `--scale`. If it returns an error, `costs` still has everything counted so far.
+/// Counts everything except `--scale`. Even after an error, `costs` has everything counted so far.
 fn count_all_paths(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     let is_version2 = Board::load(board)?.machine.has_gicv2();
     for mode in Mode::ALL {

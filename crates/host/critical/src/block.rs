@@ -89,9 +89,9 @@ impl Block {
 /// The accesses to devices that the emulator has executed alone.
 ///
 /// The emulator translates such an access as a separate block, which it executes without a callback. Where a CPU's turn
-/// ends after few instructions, it also translates blocks of one instruction, but announces their execution at once.
-/// Without this distinction, a CPU that continues within the last block of another CPU, as in a loop that both execute,
-/// would look as if it had left that block after an access.
+/// ends after few instructions, the emulator also translates blocks of one instruction, but announces their execution
+/// at once. Without this distinction, a CPU that continues within the block that another CPU entered last, as in a loop
+/// that both execute, would look as if it had left that block after an access.
 #[derive(Clone, Debug, Default)]
 pub struct LoneAccesses(BTreeMap<(u8, u64), usize>);
 
@@ -156,7 +156,7 @@ mod tests {
         Block::new(0x1000, 1, words, kinds)
     }
 
-    /// Returns the store of [`block`] as a separate block, and the accesses after its translation.
+    /// Returns the store of [`block`] as a separate block, and the lone accesses after the block's translation.
     fn lone_store() -> (Block, LoneAccesses) {
         let store = Block::new(0x1004, 1, vec![0xf900_0020], vec![Reasons::NONE]);
         assert!(store.is_lone_access() && !block(0xd65f_03c0).is_lone_access());

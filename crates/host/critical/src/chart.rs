@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(image.find_words(Some(base), at, words), Some(2000));
         assert_eq!(image.find_words(Some(base), at + 4, words), None);
         assert_eq!(image.find_words(None, at, words), None);
-        // An instruction may differ from the image only if it sends an SGI, and was replaced by a branch.
+        // A word may differ from the image only if the image's word sends an SGI, and a branch has replaced it.
         for (word, executed, same) in [
             (0xd518_cba1, 0x1400_0010, true),
             (0xd518_cba1, 0x9400_0010, false),

@@ -109,8 +109,8 @@ impl Clock {
         cut_last(&mut self.stretches, counts.total());
     }
 
-    /// Continues from `heard`, the clock of another CPU. Adds `since`, the CPU's own instructions since it resumed. All
-    /// CPUs together had executed `at` instructions at that moment.
+    /// Continues from `heard`, the clock of another CPU. Adds `since`, this CPU's own instructions since it resumed.
+    /// When this CPU resumed, all CPUs together had executed `at` instructions.
     pub fn continue_from(&mut self, heard: &Self, since: Counts, at: u64, via: Via) {
         let own = self.stretches.iter().copied();
         let mut own: Vec<Stretch> = own.filter(|stretch| stretch.from >= at).collect();

@@ -38,7 +38,7 @@ pub struct Piece {
 pub struct Timing {
     /// Cycles from the beginning of the sample to the instruction before this one.
     pub at: u64,
-    /// Cycles since the previous instruction. For an instruction on the path, this is the path's previous instruction.
+    /// Cycles since the previous instruction: the path's previous instruction if this one is on the path.
     pub cycles: u64,
     /// The wait during which these cycles passed, if there was one.
     pub waited: Option<Waited>,

@@ -124,7 +124,7 @@ fn tables_of(file: &[u8]) -> Vec<Vec<u8>> {
         Ok(text) if text.contains(" @ 0x") => tables_of_text(text),
         _ => tables_of_bytes(file),
     };
-    // The FACS is not in the XSDT, because the FADT has its address, and it has no checksum (ACPI 6.5, 5.2.10).
+    // The FACS has no checksum, and is not in the XSDT, because the FADT has its address (ACPI 6.5, 5.2.10).
     let ours = [b"XSDT", b"RSDT", b"RSD ", b"FACS"];
     let listed =
         |table: &Vec<u8>| table.len() >= HEADER && !ours.iter().any(|own| table.starts_with(*own));

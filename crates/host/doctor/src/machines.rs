@@ -20,7 +20,7 @@ use shell::terminal::say;
 
 /// Largest number of characters in a line.
 const WIDTH: usize = 80;
-/// Largest number of a line's characters that a file's name may take.
+/// Largest number of characters that a file's name may take up in a line.
 const NAME: usize = 34;
 
 /// A finding about the machine that a file describes.
@@ -267,7 +267,7 @@ fn shorten_reason(why: &str) -> &str {
     .unwrap_or(why)
 }
 
-/// Counts the machines on which Rouse can run, with their notes, and counts the other machines by reason.
+/// Counts the machines on which Rouse can run, their notes by text, and the other machines by reason.
 pub fn summary(findings: &[Finding]) -> Vec<String> {
     let well = findings.iter().filter(|finding| finding.ok);
     let silent = well
@@ -361,8 +361,8 @@ mod tests {
         assert!(of_tree("virt.dtb".as_ref(), &bare).ok);
     }
 
-    /// Checks QEMU's tree, once with a region that fits only one redistributor, and once with the GIC at an address in
-    /// RAM.
+    /// Checks QEMU's tree, once with a region that has room for only one redistributor, and once with the GIC at an
+    /// address in RAM.
     #[test]
     fn the_verdict_is_the_images() {
         let virt = include_bytes!("../../../no_std/platform/tests/virt.dtb");

@@ -38,7 +38,7 @@ pub struct Repeat {
     pub cpus: Option<u32>,
     /// Values that differ from the boot's.
     pub lists: Lists,
-    /// The smaller request for boards that simulate cores, unless only the number of wake-ups is smaller.
+    /// The smaller request for boards that simulate cores. `None` if only its number of wake-ups is smaller.
     pub brief: Option<Brief>,
 }
 
@@ -84,7 +84,7 @@ impl Repeat {
 const SLOWER: u64 = 10;
 const FEWEST: u64 = 10;
 
-/// Bits of a seed that differ between repetitions; the bits above them differ between choices.
+/// Number of low bits in a seed, which differ between repetitions; the higher bits differ between choices.
 const SEED_BITS: u32 = 8;
 
 /// A single boot, without repetitions.
@@ -106,7 +106,7 @@ pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-12", 12),
 ];
 
-/// The first three of these repetitions.
+/// The first three of the twelve repetitions.
 pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
 
 /// Three repetitions with work for two CPUs: there are no other CPUs, the other CPUs are idle, or the work is spread
@@ -145,8 +145,8 @@ impl Boot {
 
     /// Returns the smaller request for a repetition on a board that simulates cores.
     pub fn brief(&self, repeat: &Repeat) -> (Self, Repeat) {
-        // A shorter boot must have fewer wake-ups than the boot from whose counters its own are subtracted. Each pass
-        // of a plan has at least one wake-up.
+        // A shorter boot, whose counters are subtracted from a longer boot's, must have fewer wake-ups than that boot.
+        // Each pass of a plan has at least one wake-up.
         let fewest = match self.label.ends_with(SHORT) {
             true => PASSES.into(),
             false => FEWEST.min(self.iterations),

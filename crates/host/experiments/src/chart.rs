@@ -70,7 +70,7 @@ const LINES: [&str; 6] = [
 ];
 
 impl Series {
-    /// Returns the same column as a published series of the source.
+    /// Returns the column, marked as a published series of the source.
     pub const fn as_published(self) -> Self {
         match self {
             Self::Here(column, name) | Self::Published(column, name) => {

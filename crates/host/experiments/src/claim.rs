@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A claim: a statement of the source, the part of it that is tested, and our numbers about it for each boot.
+//! A claim: a statement of the source, the part of it that is tested, and our numbers for it in each boot.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::verdict::{Test, Verdict, Way, judge};
 /// one.
 const COUNTS: f64 = 1.0 / 3.0;
 
-/// The smallest effect that counts for a sign or an order if the source does not state its accuracy, in per cent or in
+/// The smallest effect that counts in a test of a sign or an order if the source states no accuracy, in per cent or in
 /// points. This limit is needed because equal boots do not vary, so an effect can't be compared with their variation.
 const LEAST: f64 = 1.0;
 
@@ -330,7 +330,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Formats a band without digits that mean nothing.
+/// Formats a band without meaningless digits.
 fn format_band(band: f64) -> String {
     let text = match band < 0.1 {
         true => format!("{band:.3}"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `clients`: the cost of waking by interrupt each time, for different numbers of client-server pairs.
+//! `clients`: the cost of an interrupt for every wake-up, for different numbers of client-server pairs.
 //!
 //! The source's machine has 512 hardware threads. With 256 clients, it also has 512 tasks, because each client has a
 //! server. So each of our rows is next to a row of the source that has equally many tasks per CPU.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes, before the first boot, how many claims a board can judge.
+//! Computes, before the first boot, how many claims can be judged on a board.
 //!
 //! A claim is not judged if its figures depend on properties that the machine lacks. The cells alone determine which
 //! figures depend on such properties. So the experiment draws its conclusions here from invented samples of the planned
@@ -88,7 +88,7 @@ impl Found {
         let lacks = what.depends_on().filter(|probe| !self.is_yes(probe));
         Cell {
             cpus: machine.cpus as u64,
-            // The counter can only make periods that are powers of two.
+            // The counter generates only periods that are powers of two.
             event_stream_made_ns: u64::from(what.event_stream_us) * 1024,
             made: SAMPLES,
             unit: self.0.unit.clone(),

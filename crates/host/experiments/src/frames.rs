@@ -39,7 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("wake", "ipi"),
             ("gap-us", "1667"),
         ],
-        // Past utilisation decays by half in 32 ms. A pass is three times as long.
+        // Past utilisation decays by half in 32 ms. A pass lasts three times as long as that.
         iterations: 160,
         // About six of 160 frames are late with menu, and about five with teo. Three boots can't show this difference.
         repeats: TWELVE_SEEDS,

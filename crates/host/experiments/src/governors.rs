@@ -15,7 +15,7 @@ const CLAIMED: &[(&str, &str)] = &[(
     "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",
 )];
 
-/// Creates a further repetition with other random times, for only the governors that are in the claims.
+/// Creates a further repetition with other random times, and with only the governors about which there are claims.
 const fn claims_repeat(name: &'static str, seed: u64) -> Repeat {
     Repeat {
         lists: CLAIMED,

@@ -240,7 +240,7 @@ fn measurable_on(experiments: &[&'static Experiment], board: &Board) -> Vec<&'st
     those
 }
 
-/// A repetition of a boot whose request has been checked.
+/// A repetition of a boot, after the check of its request.
 struct Planned {
     boot: &'static Boot,
     repeat: &'static Repeat,

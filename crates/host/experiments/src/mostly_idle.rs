@@ -20,8 +20,8 @@ const IDLE: Boot = Boot {
     cpus: Some(2),
     lists: &[
         ("workload", "idle"),
-        // The boot uses one CPU, because CPUs run in turn, and two tasks that wake up at the same time would wait for
-        // each other.
+        // The boot measures on one CPU. With more, CPUs would run in turn, and two tasks that wake up at the same time
+        // would wait for each other.
         ("cpulist", "0"),
         ("wait", "wfi,poll-wfi,governor:menu,governor:teo"),
         ("states", "arm_poll_idle:100"),
@@ -101,8 +101,8 @@ const PERIOD_US: f64 = 10_000.0;
 /// Published change of the mostly idle system's residency, in points.
 const PUBLISHED: f64 = -0.005;
 
-/// Accepted deviation from the published change, in points. This deviation accepts any fall from none to twice the
-/// published fall.
+/// Accepted deviation from the published change, in points. With this deviation, any fall from zero to twice the
+/// published fall is accepted.
 const BAND: f64 = 0.005;
 
 /// Largest difference that counts as the source's "near identical", in per cent.
@@ -210,7 +210,7 @@ fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         )
         .with_tested_part("time halted")
         .difference_in("points")
-        // This smallest effect is half of a 100 us poll's share of the period.
+        // This smallest effect is half of the share that a 100 us poll has of the period.
         .at_least(0.5),
     );
     Ok(table)

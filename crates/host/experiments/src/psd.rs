@@ -2,7 +2,7 @@
 //! `psd`: prevention of power-sleep demotion (PSD), and an independent re-test of it.
 //!
 //! In the source, eight jobs have one request each: rate times latency is eight requests in all but one row of its
-//! tables. Therefore, a rate here is the inverse of a mean time, and a request takes the device as long as in the
+//! tables. Therefore, a rate here is the inverse of a mean time, and the device takes as long for a request as in the
 //! source. The time of a read is the published time without deep states. The time of other requests is from the
 //! source's baseline, because it is unknown why writes were slower without deep states.
 

@@ -113,8 +113,8 @@ impl Report {
     }
 }
 
-/// Names the properties that the claims without a verdict need. If no claim has a verdict, adds a line on where one may
-/// come from.
+/// Names the properties that the claims without a verdict need. If no claim has a verdict, adds a line on whether
+/// another board can give one.
 pub fn lacking_properties(claims: &[Claim], metric: Option<Metric>) -> Vec<String> {
     let missing: BTreeSet<&str> = claims.iter().flat_map(Claim::missing).collect();
     if missing.is_empty() {
@@ -193,8 +193,8 @@ pub struct Done {
 }
 
 impl Done {
-    /// Adds the result of one experiment, and prints it. Returns whether it ends all experiments: usually, the failure
-    /// of one experiment does not mean that the next one will fail.
+    /// Adds the result of one experiment, and prints it. Returns whether the result ends all experiments: usually, the
+    /// failure of one experiment does not mean that the next one will fail.
     pub fn add_report(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
         match report {
             Ok(report) => {

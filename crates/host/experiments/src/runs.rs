@@ -86,7 +86,7 @@ impl Runs {
     }
 
     /// Applies `of` to each repetition. Returns the results with the names of the repetitions. The results of a boot
-    /// without repetitions are used in all of them.
+    /// without repetitions are used for every repetition.
     pub fn by_boot<T>(&self, of: impl Fn(Run<'_>) -> Result<T>) -> Result<ByBoot<T>> {
         let most = self.boots.iter().max_by_key(|boot| boot.results.len());
         let repeats = most.iter().flat_map(|boot| &boot.results).enumerate();

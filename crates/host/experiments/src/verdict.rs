@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// Whether our numbers agree with the claim. `None` if they do not decide this.
+    /// Whether our numbers agree with the claim. `None` if they leave this undecided.
     pub const fn agrees(self) -> Option<bool> {
         match self {
             Self::Agrees => Some(true),

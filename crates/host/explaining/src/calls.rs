@@ -30,7 +30,7 @@ pub struct Stacks {
     last: Option<(u64, Jump)>,
 }
 
-/// The kind of an instruction, by where the CPU continues after it.
+/// How the CPU continues after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Jump {
     /// The CPU continues with the next instruction.
@@ -107,8 +107,8 @@ impl Stacks {
             _ => {}
         }
         match stack.last_mut() {
-            // A function that is reached by a jump inherits the return address. If the CPU comes from another level,
-            // and not to the function in this level's last frame, it runs another task.
+            // A function that is reached by a jump inherits the return address. If the CPU comes from another level to
+            // a function other than the one in this level's last frame, it runs another task.
             Some(top) if last.is_some() || top.symbol == symbol => top.symbol = symbol.into(),
             _ => {
                 stack.clear();

@@ -15,8 +15,8 @@ use crate::explanation::{CYCLES, Explained, ExplainedCell, FunctionCost, SCHEMA}
 use crate::step::Step;
 use crate::walk::{Key, Walker};
 
-/// Largest relative difference between the median of a cell's traces and the cell's own median, as one part in this
-/// number. The medians differ because the cell's samples are counted in buckets.
+/// Inverse of the largest allowed relative difference between the median of a cell's traces and the cell's own median.
+/// The medians differ because the cell's samples are counted in buckets.
 const APART: u64 = 256;
 /// Largest number of cycles from the time at which an instruction reads the clock to the time at which it is committed.
 const SKEW: u64 = 40;

@@ -18,7 +18,7 @@ use crate::kallsyms;
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// The functions into which the compiler inlined it, from the outermost one on.
+    /// The functions into which the compiler inlined it, the outermost one first.
     pub callers: Vec<String>,
     /// The symbol before the instruction, and the distance of the instruction from it.
     pub symbol: (String, u64),
@@ -106,8 +106,8 @@ impl CodeImage {
         })
     }
 
-    /// Returns the possible distances from the file's link address to its load address, if it contains the code of
-    /// `block`. Each of these distances is a multiple of the page size.
+    /// Returns the possible distances from the file's link address to its load address, if the file contains the code
+    /// of `block`. Each of these distances is a multiple of the page size.
     fn bases(&self, block: &critical::Code) -> impl Iterator<Item = u64> {
         let words = bytes(&block.words);
         self.parts.iter().flat_map(move |(start, bytes)| {
@@ -135,7 +135,7 @@ impl CodeImage {
     }
 }
 
-/// Removes types in angle brackets and closures from a name, and all but the last two parts of its path.
+/// Shortens a name: removes closures, types in angle brackets, and all but the last two parts of the path.
 fn short_name(name: &str) -> String {
     let mut depth = 0;
     let outside = |c: &char| {
@@ -159,11 +159,11 @@ fn short_name(name: &str) -> String {
 pub struct Places<'i> {
     images: &'i [CodeImage],
     /// For each file and each distance from its link address to its load address, the number of blocks that agree on
-    /// the distance.
+    /// the distance (in a small file that no long blocks identify: the number of their instructions).
     bases: HashMap<(usize, u64), usize>,
 }
 
-/// Number of instructions in a block that are enough to identify the block's place in a file.
+/// Smallest number of instructions with which a block identifies its place in a file.
 const ENOUGH: usize = 6;
 /// The largest file, in bytes, in which short blocks are searched for.
 const SMALL: usize = 4 << 20;
@@ -209,8 +209,8 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Finds the load distance of file `n` from blocks of any length: the distance on which most blocks agree. This
-    /// search is needed where each access to a system register ends a block, so that no block is long.
+    /// Finds the load distance of file `n` from blocks of any length: the distance on which most instructions agree.
+    /// This search is needed where each access to a system register ends a block, so that no block is long.
     fn find_distance_by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
         let mut votes: HashMap<u64, usize> = HashMap::new();
         let here = |block: &&critical::Code| self.images[n].runs_at(block.level);
@@ -228,8 +228,8 @@ impl<'i> Places<'i> {
     }
 
     /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots, so
-    /// the right file is the one that has most of the instructions. Even the right file may have none of the
-    /// instructions of a short block.
+    /// the right file is the one in which the most instructions are equal. For a short block, even the right file may
+    /// have no equal instructions.
     pub fn find_place(&self, block: &critical::Code) -> Option<(usize, u64)> {
         let words = bytes(&block.words);
         let here = self.bases.iter();

@@ -39,7 +39,7 @@ impl Change {
     }
 }
 
-/// The difference of two samples, A and B. The functions' changes add up to the difference of the paths.
+/// The difference between two samples, A and B. The functions' changes add up to the difference in path length.
 #[derive(Debug)]
 pub struct Difference<'e> {
     /// The cells of A and B.
@@ -50,14 +50,14 @@ pub struct Difference<'e> {
     pub alike: (usize, u64),
     /// Sums of the counts of A and B by level, for levels that are on either path.
     pub levels: BTreeMap<u8, [u64; 2]>,
-    /// The first place where the paths part.
+    /// The first place where the paths diverge.
     pub parts: Option<Parting>,
 }
 
-/// The first place where two paths part.
+/// The first place where two paths diverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parting {
-    /// Number of instructions that both paths execute before they part.
+    /// Number of instructions that both paths execute before they diverge.
     pub after: u64,
     /// The last function that both paths execute.
     pub function: String,
@@ -115,8 +115,8 @@ impl<'e> Difference<'e> {
         }
     }
 
-    /// Returns the `top` largest changes, and the remaining changes. A quarter of `top` is kept for changes in the
-    /// rarer direction: if most functions disappear, the few that are new are the reason.
+    /// Returns the `top` largest changes, and the remaining changes. A quarter of `top` is reserved for changes in the
+    /// rarer direction: if most functions disappear, the few new ones are the reason.
     pub fn split_largest(&self, top: usize) -> (Vec<&Change>, Vec<&Change>) {
         let longer = |change: &&Change| change.excess() > 0;
         let few = self.changes.iter().filter(longer).count() <= self.changes.len() / 2;
@@ -156,7 +156,7 @@ fn visits(cell: &ExplainedCell) -> Vec<Visit<'_>> {
     visits
 }
 
-/// Finds where the paths part: at the first visit that differs in its function or in its number of instructions.
+/// Finds where the paths diverge: at the first visit that differs in its function or in its number of instructions.
 fn find_parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
     let [a, b] = cells.map(visits);
     let place = a.iter().zip(&b).take_while(|(one, other)| one == other);
@@ -283,7 +283,7 @@ mod tests {
                 ]
             )
         );
-        // Paths that continue at different levels part there, even if the functions have the same name.
+        // Paths that continue at different levels diverge there, even if the functions have the same name.
         assert_eq!(
             parts("a 1 5, b 1 7", "a 1 5, b 2 7"),
             at(5, "a", ["goes on with b", "goes on with b"])

@@ -11,7 +11,7 @@ use crate::difference::{Change, Difference};
 use crate::explanation::{Explained, ExplainedCell};
 use crate::table::{TOP, add_notes, describe_events, thousands, with_sign};
 
-/// Lists the dimensions in which the cells of A and B differ, although the cells are compared.
+/// Lists the dimensions in which compared cells of A and B differ.
 pub fn differing_words(apart: &[[String; 3]]) -> Document {
     let side = |name, place: usize| {
         let words = apart.iter().map(|words| {
@@ -32,7 +32,7 @@ pub fn differing_words(apart: &[[String; 3]]) -> Document {
     Document::from(lines)
 }
 
-/// Returns the differences of the cells that both explanations have.
+/// Returns the differences in the cells that both explanations have.
 pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document> {
     let mut document = Document::default();
     let [a, b] = both;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use critical::{Cause, is_access};
 use serde::{Deserialize, Serialize};
 
-/// Exits to EL2 and interrupts that CPUs sent, on the path and off it.
+/// Exits to EL2, and interrupts that CPUs sent, both on the path and off it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Events {
     /// Exits by cause.

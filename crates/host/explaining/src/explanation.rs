@@ -34,7 +34,7 @@ pub struct Explained {
     pub notes: Vec<String>,
 }
 
-/// A cell, explained by the sample whose path is the median.
+/// A cell, explained by the sample whose path has the median length.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ExplainedCell {
     /// The cell's title, with the words that distinguish the cell from others with the same title.
@@ -92,9 +92,9 @@ impl Explained {
         cells.find(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
     }
 
-    /// Finds the dimensions in which all cells of `other` differ from all cells here, and replaces the words of
-    /// `other`'s cells in these dimensions by the words here, so that the cells can be compared. Returns each of these
-    /// dimensions, its word here, and its word in `other`.
+    /// Finds the dimensions in which all cells of `other` differ from all cells of `self`. In these dimensions, gives
+    /// the cells of `other` the words of `self`, so that the cells can be compared. Returns each of these dimensions,
+    /// its word in `self`, and its word in `other`.
     pub fn align(&self, other: &mut Self) -> Vec<[String; 3]> {
         let keys = other.cells.iter().flat_map(|cell| cell.words.keys());
         let keys: BTreeSet<String> = keys.cloned().collect();
@@ -213,8 +213,8 @@ fn shared_word(cells: &[ExplainedCell], key: &str) -> Option<String> {
     }
 }
 
-/// Returns the sum of `counts`; `None` if it is larger than the sum of any real sample. Sums and differences of two
-/// such sums do not overflow.
+/// Returns the sum of `counts`; `None` if the sum is larger than that of any real sample. Adding or subtracting two of
+/// the returned sums can't overflow.
 fn checked_sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     let sum = counts.try_fold(0, u64::checked_add);
     sum.filter(|sum| *sum < 1 << 48)

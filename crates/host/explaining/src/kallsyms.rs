@@ -104,7 +104,7 @@ impl<'i> Table<'i> {
         memmem::find_iter(image, &digits).find_map(|at| Self::find_by_digits(image, at))
     }
 
-    /// Finds the parts, if the token of the digit 1 is at `at`.
+    /// Finds the parts of the table, if the token of the digit 1 is at `at`.
     fn find_by_digits(image: &'i [u8], at: usize) -> Option<Self> {
         // The end of the tokens is found by counting the tokens from the digit 1 on.
         let mut end = at;
@@ -129,7 +129,7 @@ impl<'i> Table<'i> {
         Some(table)
     }
 
-    /// Finds the number of symbols: exactly as many names fit between the number and the markers.
+    /// Finds the number of symbols, which is followed by exactly that many names and then by the markers.
     fn find_names(&mut self) -> Option<()> {
         let step = ALIGNMENTS[0];
         let mut number = self.at.0 / step * step;
@@ -276,8 +276,8 @@ impl<'i> Table<'i> {
     }
 }
 
-/// Returns the tokens that begin at `begin`, if their offsets are at `index`: each offset has to be right after the end
-/// of the token before.
+/// Returns the tokens that begin at `begin`, if their offsets are at `index`: each token has to begin directly after
+/// the end of the previous token.
 fn find_tokens(image: &[u8], begin: usize, index: usize) -> Option<Vec<&[u8]>> {
     let offsets = image.get(index..index + 2 * TOKENS)?.as_chunks().0;
     let mut next = 0;

@@ -121,7 +121,7 @@ fn step_lines(cell: &ExplainedCell) -> String {
     text
 }
 
-/// Draws a lane for each level of each CPU, along the instructions of all CPUs.
+/// Draws a lane for each level of each CPU. The x axis is in instructions of all CPUs together, or in cycles.
 fn level_lanes(cell: &ExplainedCell) -> Markup {
     let cpus = cell
         .steps

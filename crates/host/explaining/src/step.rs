@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The name of the file in steps that are waits, since a wait executes no code.
+/// File name in steps that are waits, which execute no code.
 pub const MACHINE: &str = "machine";
 
 /// A function that called another one, or that an exception interrupted.
@@ -22,13 +22,13 @@ pub struct Step {
     pub cpu: usize,
     /// Exception level.
     pub level: u8,
-    /// The file of the code; `?` for code of no known file.
+    /// The file that contains the code; `?` if no known file does.
     pub image: String,
     /// The function.
     pub function: String,
     /// Whether the step is on the path from the waker's store to the woken task.
     pub on_path: bool,
-    /// The cause that the path followed to this CPU: `store` or `interrupt`; left out if the same CPU continued.
+    /// How the path came to this CPU: by a `store` or an `interrupt`; left out if it stayed on the same CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// The number of instructions that all CPUs had executed before the step, or the cycles since the beginning of the
@@ -41,7 +41,7 @@ pub struct Step {
     /// The callers of this function, the outermost one first, as far as the calls and returns in the sample show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Caller>,
-    /// The step's blocks: distance from the symbol, and number of instructions.
+    /// The step's blocks, each with its distance from a symbol and its number of instructions.
     pub blocks: Vec<(String, u64)>,
 }
 
@@ -55,7 +55,7 @@ impl Step {
         callers.chain([(self.level, self.function.as_str())])
     }
 
-    /// Returns a step for the wait before this instruction.
+    /// Returns a step for the wait before this step.
     pub fn wait_step(&self, name: &str, cycles: u64) -> Self {
         Self {
             image: MACHINE.into(),

@@ -93,7 +93,7 @@ fn require_function(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool)
     )
 }
 
-/// Adds the notes of all explanations, each once.
+/// Adds the notes of all explanations, each note once.
 pub fn add_notes(document: &mut Document, all: &[&Explained]) {
     let notes: BTreeSet<&String> = all.iter().flat_map(|one| &one.notes).collect();
     document.extend(notes.into_iter().map(|note| format!("note: {note}")));
@@ -153,7 +153,7 @@ fn add_steps_in_order(document: &mut Document, steps: &[Step]) {
     ]);
 }
 
-/// Adds a table of the longest functions, and the sum of all remaining functions.
+/// Adds a table of the longest functions, with the sum of all remaining functions.
 fn add_longest_functions(document: &mut Document, cell: &ExplainedCell, top: usize) {
     let on_path = cell.functions.iter().filter(|one| one.count != 0);
     let functions: Vec<&FunctionCost> = on_path.collect();

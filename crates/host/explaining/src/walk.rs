@@ -23,7 +23,7 @@ struct Place {
     sends: bool,
 }
 
-/// A boot's blocks, and for each instruction in them its function.
+/// A boot's blocks, and the function of each instruction in them.
 pub struct Walker<'t> {
     blocks: &'t [Code],
     places: Vec<Vec<Place>>,
@@ -108,7 +108,7 @@ impl<'t> Walker<'t> {
         counts.into_iter().map(spread).collect()
     }
 
-    /// Returns all functions, and for each instruction in each block the index of its function.
+    /// Returns all functions, and the function index of each instruction in each block.
     fn index_functions(&self) -> (Vec<Key>, Vec<Vec<usize>>) {
         let mut keys = Vec::new();
         let mut numbers: HashMap<Key, usize> = HashMap::new();
@@ -229,8 +229,8 @@ fn wait_index(waited: Waited) -> Option<usize> {
     WAITS.iter().position(|(known, _)| *known == waited)
 }
 
-/// Adds an instruction of `function`. If the instruction continues the last step, and the last block in that step, it
-/// becomes a part of them.
+/// Adds an instruction of `function`. If the instruction continues the last step, it becomes a part of that step. If it
+/// also continues the step's last block, it becomes a part of that block.
 fn add_step(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function) {
     let place = || {
         let (symbol, distance) = &function.symbol;

@@ -86,7 +86,7 @@ pub struct GovernorsArgs {
     pub format: FormatArgs,
 }
 
-/// The fixed poll limit to replay if no governor is named.
+/// The poll limit of the governor `fixed`, in microseconds, if no governor is named.
 const FIXED_US: u32 = 50;
 
 /// The checked options.

@@ -104,7 +104,7 @@ impl ReplayedCpu<'_> {
     }
 }
 
-/// The clock of this driver is in nanoseconds.
+/// The clock of this driver counts nanoseconds.
 impl Driver for ReplayedCpu<'_> {
     /// Cause of the wake-up.
     type Event = Wake;

@@ -69,7 +69,7 @@ impl From<Word> for StateKind {
 pub struct Cost {
     /// Cost of entering and leaving the state.
     pub price: u128,
-    /// Cost of a nanosecond.
+    /// Cost of each nanosecond in the state.
     pub power: u64,
 }
 

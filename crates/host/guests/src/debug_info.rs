@@ -28,8 +28,8 @@ fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [
     data.unwrap_or_default()
 }
 
-/// The file with the functions that access device registers. Lines of this file count like a library's, because they do
-/// not show which register is accessed.
+/// The file with the functions that access device registers. Lines of this file are treated like a library's, because
+/// they do not show which register is accessed.
 const ACCESSES: &str = "crates/no_std/gic/src/mmio.rs";
 
 /// The lines of an image's code.
@@ -90,7 +90,7 @@ pub struct Frame {
     pub function: String,
     /// Whether the function is in this workspace.
     pub ours: bool,
-    /// The file, from the workspace's root if it is ours.
+    /// The file's path, which is relative to the workspace's root if the file is ours.
     pub file: String,
     pub line: u32,
 }
@@ -101,7 +101,7 @@ impl fmt::Debug for Lines {
     }
 }
 
-// The test program itself is such an image on hosts where programs are ELF files.
+// The test program itself serves as an image with debug information, on hosts where programs are ELF files.
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use object::ObjectSymbol;

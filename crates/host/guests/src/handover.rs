@@ -18,7 +18,7 @@ const AROUND: usize = 8;
 /// not look like code.
 const PADDING: usize = 4;
 
-/// Replaces each wait by event in the code of `image` by a YIELD. Returns the number of these waits.
+/// Replaces each WFE and WFET in the code of `image` by a YIELD. Returns the number of replaced instructions.
 pub fn replace_waits(image: &mut [u8]) -> u64 {
     let (words, _) = image.as_chunks_mut::<4>();
     let places: Vec<usize> = (0..words.len())

@@ -10,9 +10,9 @@
 //!            the guest's initial RAM disk, if there is one, padded to a page
 //! ```
 //!
-//! All parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
-//! so every loader that boots Linux boots them. The hypervisor also has a PE header
-//! (crates/no_std/arch/src/image.rs), which makes the whole file a UEFI application.
+//! The hypervisor and the guest are arm64 Images (Linux: Documentation/arch/arm64/booting.rst), so every loader that
+//! boots Linux boots the whole file. The hypervisor also has a PE header (crates/no_std/arch/src/image.rs), which makes
+//! the whole file a UEFI application.
 
 use abi::PayloadHeader;
 use anyhow::{Context, Result, bail, ensure};
@@ -25,7 +25,7 @@ use crate::kernel::MOST;
 const PAGE: usize = 4096;
 /// The offset and the value of an Image's magic number.
 const MAGIC: (usize, &[u8; 4]) = (56, b"ARM\x64");
-/// Offset of the size of the image, including its memory after the file's end.
+/// Offset of the field with the image's size, which includes the memory after the file's end.
 const IMAGE_SIZE: usize = 16;
 const HEADER: usize = 64;
 /// The offset of the field with the PE header's offset in an Image, and the signature of that header.

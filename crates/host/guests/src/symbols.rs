@@ -70,8 +70,8 @@ impl Symbols {
         }
     }
 
-    /// Returns the line with the functions' names after their addresses. Both images use the same addresses, one of
-    /// them as intermediate addresses, so without a `level`, an address may belong to either image.
+    /// Returns `line` with the functions' names after their addresses. Both images use the same numbers as addresses,
+    /// one of them as intermediate addresses, so without a `level`, an address may belong to either image.
     pub fn annotate(&self, line: &str, level: Option<Level>) -> String {
         let mut annotated = String::new();
         let mut rest = line;

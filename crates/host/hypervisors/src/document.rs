@@ -19,7 +19,7 @@ const BLOCK: [&str; 2] = [
 ];
 /// Text in place of a missing cell.
 const NOTHING: &str = "";
-/// Text in place of a measurement of KVM's default that was not made.
+/// Text in place of a missing measurement of KVM's default.
 const NOT_MEASURED: &str = "not measured";
 
 /// The table's columns, from left to right, with their titles.

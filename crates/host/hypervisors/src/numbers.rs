@@ -23,7 +23,7 @@ pub struct Numbers {
     pub emulator: String,
     /// The compiler that built the guest.
     pub compiler: String,
-    /// Versions of the other hypervisors, by the words of `under`.
+    /// Versions of the other hypervisors, by their words in `under`.
     pub below: BTreeMap<String, String>,
     cells: Vec<Number>,
 }

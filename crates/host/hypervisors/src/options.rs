@@ -25,7 +25,7 @@ pub struct Table {
     /// Folder of the results.
     pub out: Option<PathBuf>,
     pub limits: LimitArgs,
-    /// The form in which to list the cells instead of measuring them, if that is wanted.
+    /// The form of the list, if the cells are to be listed and not measured.
     pub list: Option<FormatArgs>,
 }
 

@@ -38,7 +38,7 @@ const FORBIDDEN: [(&str, &str); 2] = [
 /// A line that Kconfig writes at the top of a whole configuration.
 const WHOLE: &str = "Automatically generated file; DO NOT EDIT.";
 
-/// A file of `--config`, with its settings: `None` is "not set".
+/// A file given with `--config`, and its settings: `None` stands for "not set".
 #[derive(Clone, Debug)]
 pub struct Fragment {
     name: String,
@@ -53,7 +53,7 @@ pub enum Begin {
     Base,
     /// The architecture's default.
     Defconfig,
-    /// A whole configuration of the user.
+    /// A whole configuration from the user.
     Whole,
 }
 
@@ -173,7 +173,7 @@ impl Config {
 }
 
 impl Fragment {
-    /// Reads a file of `--config`.
+    /// Reads a file given with `--config`.
     pub fn read(path: &Path) -> Result<Self> {
         let name = places::shown(path);
         let text = match fs::read_to_string(path) {

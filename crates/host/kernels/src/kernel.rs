@@ -90,7 +90,7 @@ fn expand_home(name: &str) -> String {
     }
 }
 
-/// Builds the kernels that `names` name, and returns the paths of their Images in place of the names. A name of
+/// Builds the kernels with these `names`, and returns the paths of their Images in place of the names. A name of
 /// Debian's own kernel stays as it is, unless another kernel is built. In that case, Debian's kernel is also built from
 /// source, because two kernels that are compared should have the same configuration.
 pub fn images<const N: usize>(names: [&str; N]) -> Result<[String; N]> {

@@ -83,7 +83,7 @@ pub fn parse(text: &str) -> Result<Loose, String> {
 }
 
 /// Returns the number of the first line from `at` on that is quoted `depth` times. Skips the reply's own lines. Returns
-/// `None` if the first line after these is quoted more deeply, or if there is none.
+/// `None` if the line after these own lines is quoted more deeply, or if there is no such line.
 fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize> {
     let is_answer = |(deep, line): &(usize, &str)| *deep < depth || line.trim().is_empty();
     let answers = lines.get(at..)?.iter().take_while(|line| is_answer(line));

@@ -2,8 +2,8 @@
 //! Restores the lost white space of a diff from the file that it changes.
 //!
 //! Context lines and removed lines are in the file, so their white space is taken from there. The white space is
-//! certain if the file has the lines of a hunk when white space is ignored. Added lines are only in the diff. Added
-//! lines are not changed, except in Kconfig files, where indentation is syntax.
+//! certain if a hunk's lines equal the file's lines when white space is ignored. Added lines are only in the diff.
+//! Added lines are not changed, except in Kconfig files, where indentation is syntax.
 
 use crate::diff::{FileDiff, Hunk, Line};
 

@@ -285,7 +285,7 @@ fn numbers_of(version: &str) -> Vec<u32> {
     version.split('.').flat_map(str::parse).collect()
 }
 
-/// Each of the names ends with a version. Returns the name with the newest version that begins with `version`.
+/// Returns the name with the newest version that begins with `version`. Each name ends with its version.
 fn newest_of<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let of = |name: &String| numbers_of(name.rsplit('-').next().unwrap_or_default());
     let wanted = numbers_of(version);

@@ -12,7 +12,7 @@ use crate::frame::Figure;
 use crate::scale::Scale;
 use crate::{machines, pairs, screen, summary, svg};
 
-/// Whether the runs are boots that repeat one measurement: they have the same cells, machine and source tree.
+/// Whether the runs are boots that repeat one measurement, with the same cells, machine and source tree.
 pub fn are_boots(runs: &[Run]) -> bool {
     let [first, others @ ..] = runs else {
         return false;

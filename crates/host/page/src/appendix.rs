@@ -31,7 +31,7 @@ pub fn cells(runs: &[Run]) -> Markup {
     }
 }
 
-/// Returns the section about how the page's data was made.
+/// Returns the section on the origin of the page's data.
 pub fn provenance(runs: &[Run]) -> Markup {
     html! {
         (notes(runs))

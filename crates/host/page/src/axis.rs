@@ -9,7 +9,7 @@ const TOO_WIDE: f64 = 30.0;
 /// How values map to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisKind {
-    /// From zero, in proportion.
+    /// In proportion to the value, from zero.
     Linear,
     /// Logarithmically: all decades have the same length.
     Log,

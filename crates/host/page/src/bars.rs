@@ -65,7 +65,7 @@ impl Group {
     }
 }
 
-/// The scale that charts next to each other share, so that bars of equal length have equal values in all of them.
+/// The common scale of charts that are next to each other: bars of equal length have equal values in all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     axis: Axis,

@@ -76,8 +76,8 @@ fn describe_wait(cell: &Cell) -> String {
     }
 }
 
-/// Returns the values that distinguish a cell from the cells `alike`. Without these values, all of these cells have the
-/// same description.
+/// Returns the values that distinguish a cell from the cells in `alike`, all of which would have the same description
+/// without these values.
 fn distinguishing_words(cell: &Cell, alike: &[&Cell]) -> String {
     let word = |key: &str, cell: &Cell| cell.word(key).unwrap_or_default();
     let keys = keys().filter(|key| {

@@ -17,7 +17,7 @@ use crate::screen::words;
 pub struct Panel<'r> {
     /// The run.
     pub run: &'r Run,
-    /// The scale of its values.
+    /// The scale of the run's values.
     pub scale: Scale,
     /// The cells' workload and shape.
     pub subject: String,
@@ -69,7 +69,7 @@ impl<'r> Panel<'r> {
         Self { cells, ..self }
     }
 
-    /// Returns the unit of its values.
+    /// Returns the unit of the panel's values.
     pub fn unit(&self) -> &'r str {
         self.scale.unit_of_cells(&self.run.results, &self.cells)
     }
@@ -134,7 +134,7 @@ impl<'r> Panel<'r> {
     }
 }
 
-/// Drops, for each hypervisor and delivery, the cells of wake-ups without an interrupt, if each of them costs the same
+/// For each hypervisor and delivery, drops the cells of wake-ups without an interrupt, if each of them costs the same
 /// as under Rouse with injected interrupts. The cells' cost then depends neither on the hypervisor nor on the delivery.
 fn drop_repeats<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     let way = |cell: &Cell| (cell.under, cell.what.deliver);
@@ -203,7 +203,7 @@ pub fn wait_and_properties(cell: &Cell) -> (String, String) {
             special.push(format!("{name} {}", info.text(&cell.what)));
         }
     }
-    // The caption of a chart already has the poll's limit.
+    // The caption of a chart already states the poll's limit.
     let name = words::wait_text(cell, true);
     (format!("{name}{mark}"), special.join(", "))
 }

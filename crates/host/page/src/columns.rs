@@ -69,8 +69,8 @@ fn has_no_known_exits(cell: &Cell) -> bool {
     cell.exits_of_samples().values().all(|count| *count == 0)
 }
 
-/// Returns the exits per sample whose cause `is` selects. The text is `?` if the layer below the guest does not count
-/// exits, and `-` if there is no layer below the guest.
+/// Returns the exits per sample, counting only the causes that `is` accepts. The text is `?` if the layer below the
+/// guest does not count exits, and `-` if there is no layer below the guest.
 fn exits_column(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     let texts = cells.iter().map(|cell| {
         let counted = cell.exits_of_samples().iter();
@@ -87,10 +87,10 @@ fn exits_column(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Colu
     Column::numbers("exits/op", title, texts.collect())
 }
 
-/// Formats a counter per sample, although the counter includes the ends of blocks. If the count is a multiple of the
-/// wake-ups made, the quotient is shown: the number per sample. Otherwise, the text is an upper bound of the samples'
-/// average, marked by `≤`. On Linux, the wake-ups before a block's first sample are like the samples, so the average
-/// over all wake-ups is shown.
+/// Formats a count per sample, although the counter also covers the ends of blocks. If the count is a multiple of the
+/// number of wake-ups, the quotient is shown, which is then the number per sample. Otherwise, an upper bound on the
+/// samples' average is shown, marked by `≤`. On Linux, the wake-ups before a block's first sample are like the samples,
+/// so the average over all wake-ups is shown.
 fn format_made_rate(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);
@@ -125,7 +125,7 @@ fn linux_columns(cells: &[&Cell]) -> Vec<Column> {
         .collect()
 }
 
-/// For requests that arrive at set times, returns the share of the load that was reached, and the longest queue.
+/// For requests that arrive at set times, returns the reached share of the requested load, and the longest queue.
 fn load_columns(cells: &[&Cell]) -> Vec<Column> {
     let column = |title, of: &dyn Fn(&Cell) -> Option<String>| {
         let texts = cells.iter().map(|cell| of(cell).unwrap_or("·".into()));
@@ -166,7 +166,7 @@ fn energy_column(cells: &[&Cell]) -> Option<Column> {
 }
 
 /// Returns columns with the percentage of the samples' time that the CPUs spent in each state, if any cell has such
-/// times. If there are samples with time stamps, also returns how many times as long as other samples they are.
+/// times. If there are samples with time stamps, also returns the ratio of their length to that of other samples.
 fn residency_columns(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()

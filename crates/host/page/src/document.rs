@@ -23,7 +23,7 @@ use foreign::Quoted;
 use crate::Column;
 use crate::grid::{self, Paint};
 
-/// Maximum number of characters in a line. Lines of our own texts are shorter; quoted ones may be longer.
+/// Maximum number of characters in a line. Our own lines are shorter; a line with a quoted text may be cut.
 const LINE: usize = 2000;
 
 /// The meaning of `±`.
@@ -95,7 +95,7 @@ impl Document {
         Self(blocks.collect())
     }
 
-    /// Returns the lines of a terminal, with tables at most `width` wide.
+    /// Returns the document as lines for a terminal, with tables at most `width` wide.
     pub fn terminal(&self, width: Option<usize>) -> Vec<String> {
         self.painted(width, &grid::plain)
     }

@@ -16,7 +16,7 @@ pub enum Part {
     Value,
 }
 
-/// Adds colours to a text. Its width does not change.
+/// Adds colours to a text without changing its width.
 pub type Paint<'p> = &'p dyn Fn(Part, &str) -> String;
 
 /// Adds no colours.
@@ -181,7 +181,7 @@ fn least_needed_column(columns: &[&Column]) -> Option<usize> {
 }
 
 /// Splits the line into parts of at most `width` characters, or more if a word is longer. Parts after the first are
-/// indented, and further if the line itself is indented.
+/// indented, and indented further if the line itself is indented.
 pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.filter(|width| line.chars().count() > *width) else {
         return vec![line.to_owned()];

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_knee_is_where_a_curve_leaves_its_first_direction() {
-        // One curve is flat up to 50, and then drops suddenly. The other one falls up to 20, and is flat after that.
+        // One curve is flat up to 50, and then drops suddenly. The other one falls until 20, and is flat after that.
         let late = [
             (10.0, 100.0),
             (20.0, 100.0),

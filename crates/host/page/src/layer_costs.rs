@@ -21,7 +21,7 @@ fn median_in_unit(cell: &Cell, scale: Scale) -> Option<f64> {
     )
 }
 
-/// Returns how much more `cell` costs than its counterpart on the bare machine, which is in `cells`.
+/// Finds the counterpart of `cell` on the bare machine in `cells`, and returns how much more `cell` costs.
 fn cost_over_bare(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     let floor = cells
         .iter()
@@ -75,8 +75,8 @@ pub fn format_ratio(ratio: f64) -> String {
     }
 }
 
-/// Compares the costs of a wake-up under the different layers below the guest, in one sentence: with an interrupt, and
-/// without. `None` if the cells ran under only one layer, or if values are times of a host's threads.
+/// Compares, in one sentence, the costs of a wake-up with and without an interrupt under the different layers below the
+/// guest. `None` if the cells ran under only one layer, or if values are times of a host's threads.
 pub fn cost_sentence(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;

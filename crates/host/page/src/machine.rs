@@ -310,7 +310,7 @@ fn finding_text(name: &str, value: &Value) -> (&'static str, String) {
 mod tests {
     use super::*;
 
-    /// Every probe that a guest reports has a row in the guide, and words here.
+    /// Every probe that a guest reports has a row in the guide, and its subject is in [`PROBES`].
     #[test]
     fn every_probe_has_words() {
         let guide = include_str!("../../../../docs/fidelity.md");

@@ -28,7 +28,7 @@ pub struct Group<'r> {
     rows: Vec<Row<'r>>,
 }
 
-/// The measurements of one cell, one for each machine, if it was measured there.
+/// The measurement of one cell on each machine. `None` for a machine on which the cell was not measured.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
 /// The words of the preferred reference cell: under Rouse, an injected interrupt ends a WFI that is not trapped. A run
@@ -215,7 +215,7 @@ impl<'r> Group<'r> {
     }
 }
 
-/// Returns any cell of a row, because all cells of a row have the same words.
+/// Returns some cell of a row. Any cell will do, because all cells of a row have the same words.
 fn any_cell<'r>(row: &Row<'r>) -> &'r Cell {
     row.iter()
         .flatten()

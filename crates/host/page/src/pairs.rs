@@ -85,7 +85,7 @@ pub fn left_out_note(group: &Group<'_>) -> Option<String> {
     }
 }
 
-/// Describes the groups of a run, one per line. A further line per affinity level has the effect of the distance.
+/// Describes the groups of a run, one per line. A further line per affinity level shows the effect of the distance.
 pub fn pair_lines(results: &Results, scale: Scale) -> Vec<String> {
     let groups = group_by_kind(results.cells.iter());
     groups

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns of divided samples: the path, and how the work of all CPUs is composed.
+//! Columns for samples that are divided into path and other work: the path, and the parts of the work of all CPUs.
 
 use results::{Cell, Critical};
 
 use crate::column::{Column, TOO_FEW, format_rate, thousands};
 
-/// Name of the measure of divided samples.
+/// Name of the quantity that a divided sample measures.
 pub const WORK: &str = "work of all CPUs";
 
 /// Whether all cells have divided samples.
@@ -79,7 +79,7 @@ pub fn level_columns(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Least number of WFIs trapped in pauses, per sample, for which the table gets a note.
+/// Smallest number of WFIs per sample, trapped in pauses between samples, for which the table gets a note.
 const PAUSED: f64 = 0.5;
 
 /// Returns a note if WFIs are trapped in the pauses between samples, because `exits/op` counts only the exits within
@@ -103,7 +103,7 @@ pub fn pause_note(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// Returns a note if governors learn, because they start afresh with each block of wake-ups.
+/// If there are governors that learn, returns a note that they start afresh with each block of wake-ups.
 pub fn learning_note(cells: &[&Cell]) -> Option<String> {
     let count = cells
         .iter()

@@ -17,8 +17,8 @@ const MOST: usize = 24;
 /// The names of a program and of a figure, and the figure's values: a list for each layer, with a value for each boot.
 type Row = ([String; 2], Vec<Vec<f64>>);
 
-/// Returns a table of the figures that programs printed, and remarks on how the programs ran. Each figure is the median
-/// over the boots. Each layer below the programs has a column.
+/// Returns a table of the figures that programs printed, and remarks on how the programs ran. The table has the median
+/// of each figure over the boots, with a column for each layer below the programs.
 pub fn figures_document(results: &Results) -> Document {
     cell_figures(&cells_with_program(results).collect::<Vec<_>>(), MOST)
 }
@@ -113,8 +113,8 @@ fn cells_with_program(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.program.is_some())
 }
 
-/// Returns, for each cell, the name of the layer below its program, with everything else, except for the program, that
-/// distinguishes the cells.
+/// Returns, for each cell, the name of the layer below its program, and everything else that distinguishes the cells,
+/// apart from the program.
 fn layer_names(cells: &[&Cell]) -> Vec<String> {
     let named = |column: &Column| ["under", "workload", "command"].contains(&column.title());
     let others = table::distinguishing_columns(cells.to_vec());

@@ -20,7 +20,7 @@ pub struct Scale {
     nanoseconds: Option<f64>,
     /// Shown units per tick of the counter, for times that are not samples and are always in ticks. `None` if unknown.
     per_tick: Option<f64>,
-    /// Units of values per tick of the counter, because samples are sorted into buckets in ticks.
+    /// Units of values per tick of the counter. The buckets into which samples are sorted are in ticks.
     per_bucket: f64,
     /// Whether values are times of the emulator's threads on the host.
     pub of_host: bool,
@@ -120,8 +120,8 @@ impl Scale {
         thousands(self.convert_value(value))
     }
 
-    /// Formats a percentile in the shown unit. The bounds of the samples are `of`. Adds the largest possible distance
-    /// between the percentile and the sample ([`Bounds::round_percentile`]).
+    /// Formats a percentile in the shown unit. `of` has the bounds of the samples. Adds the largest possible distance
+    /// between the shown percentile and the exact one ([`Bounds::round_percentile`]).
     pub fn show_percentile(&self, value: u64, of: Bounds) -> String {
         let rounded = of.round_percentile(value, self.per_bucket);
         format!(
@@ -158,7 +158,7 @@ impl Scale {
         self.convert_value(of.round_percentile(value, self.per_bucket).value)
     }
 
-    /// Returns the largest possible distance between a percentile and the sample, given the bounds of the samples.
+    /// Returns the largest possible distance between a shown percentile and the exact one, given the samples' bounds.
     fn rounding_error(&self, value: u64, of: Bounds) -> u64 {
         of.round_percentile(value, self.per_bucket).within
     }

@@ -20,7 +20,7 @@ use crate::{clocks, layer_costs, path, programs, table};
 use layout::Across;
 use rows::{Row, Rows};
 
-/// Width in columns that every terminal has.
+/// Width that every terminal has, in columns.
 pub const WIDTH: usize = 80;
 
 /// The beginning of a note that is left out if no cell waits for events.
@@ -265,7 +265,7 @@ fn figure_limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String
     lines
 }
 
-/// Counts the skipped cells, with their reason if they share it.
+/// Counts the skipped cells, and adds the reason if all of them have the same one.
 fn skipped_note(results: &Results) -> Option<String> {
     let reasons = results.cells.iter();
     let reasons: Vec<&str> = reasons.filter_map(|cell| cell.skipped.as_deref()).collect();

@@ -103,7 +103,7 @@ impl Stacks {
     }
 
     fn draw_chart(&self, all: &[&Self]) -> Item {
-        /// If the longest bar is this many times as long as a bar, the bar's parts are too thin to be seen.
+        /// The parts of a bar are too thin to be seen if the longest bar is this many times as long as the bar.
         const THIN: f64 = 10.0;
         let alike = |other: &&&Self| other.unit == self.unit;
         let most = all.iter().filter(alike).map(|other| other.longest_end());

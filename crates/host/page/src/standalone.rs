@@ -15,7 +15,7 @@ use crate::frame::{Entry, Figure};
 use crate::svg::{WIDTH, escape_xml, text_width};
 use crate::{STYLE, charted_runs};
 
-/// Empty space at each side.
+/// Empty space on each side.
 const MARGIN: f64 = 12.0;
 /// Distance from one line of text to the next.
 const LINE: f64 = 15.0;
@@ -126,7 +126,7 @@ fn wrap_text(text: &str, letter: f64) -> Vec<String> {
     lines
 }
 
-/// Draws the entries of the legend below `y`, as many per line as fit. Returns the lower end.
+/// Draws the entries of the legend below `y`, as many per line as fit. Returns the position of the legend's lower end.
 fn draw_legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
     /// Width of a mark, and space after a text.
     const KEY: f64 = 20.0;

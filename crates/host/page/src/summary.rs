@@ -7,7 +7,7 @@ use results::{Cell, Results};
 use crate::columns::MARK;
 use crate::scale::{Scale, operation_name, shown_median};
 
-/// The way of waiting that is the reference of all ratios: Linux would wait like this.
+/// The way of waiting to which all ratios refer. It is the way in which Linux would wait.
 const REFERENCE: Wait = Wait::PollWfi;
 const WORKLOAD: Workload = Workload::Pingpong;
 

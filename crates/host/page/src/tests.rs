@@ -328,7 +328,7 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
         let (x, y) = (56.0 + to as f64 * side, 26.0 + from as f64 * side);
         let slow = format!(r#"<rect class="heat h6" x="{x:.1}" y="{y:.1}""#);
         assert_eq!(page.matches(&slow).count(), 1);
-        // One more match is the entry in the legend.
+        // One match is the pair, and the other is the entry in the legend.
         assert_eq!(page.matches(r#"class="heat h6""#).count(), 2);
         assert!(page.contains(&format!("<title>{from} to {to}: 300, n = 100</title>")));
         // The other charts do not have a bar or a line for each pair.

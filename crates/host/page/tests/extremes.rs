@@ -21,7 +21,7 @@ const EXTREMES: [u64; 10] = [
     u64::MAX,
 ];
 
-/// Shows results in every way, and compares them with themselves and the sample.
+/// Shows results in every way, and compares them with themselves and with the sample results.
 fn show(results: Results) {
     let run = |label: &str, results: Results| Run {
         label: label.into(),

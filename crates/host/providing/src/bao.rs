@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bao, a static hypervisor. Bao is built for one machine and one guest with [`compiler`], from a checkout that the
-//! user names, because no package registry has Bao.
+//! Bao, a static hypervisor. Each build, made with [`compiler`], is for one machine and one guest. The user names a
+//! checkout of Bao's source, because no package registry has Bao.
 
 mod description;
 

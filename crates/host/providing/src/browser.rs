@@ -33,8 +33,8 @@ const PACKAGES: [&str; 3] = [
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 const BESIDE: &str = "usr/lib/chromium/loader";
 const START: &str = "start";
-/// The browser and the processes that it starts run with its own C library. The options turn off its zygote, from which
-/// these processes would be forked.
+/// The browser and its child processes run with Debian's C library. The options turn off the browser's zygote, from
+/// which the child processes would be forked.
 const SCRIPT: &str = r#"#!/bin/sh
 here=$(cd "$(dirname "$0")" && pwd)
 libraries=$here/usr/lib/x86_64-linux-gnu

@@ -69,7 +69,7 @@ pub fn provide(apt: &Apt<'_>) -> Result<()> {
     apt.unpack(&install_folder())
 }
 
-/// Writes scripts to `folder` that start the tools. The names of the compiler's and binutils' scripts begin with
+/// Writes to `folder` the scripts that start the tools. The names of the compiler's and binutils' scripts begin with
 /// [`PREFIX`]; the other scripts have their tools' names.
 pub fn write_scripts(folder: &Path) -> Result<()> {
     let (prefix, version) = (install_folder(), VERSION.trim_start_matches('-'));
@@ -101,7 +101,7 @@ pub fn write_scripts(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns `make` with the cross compiler; writes scripts that start the tools to `folder`.
+/// Returns `make` with the cross compiler, and writes to `folder` the scripts that start the tools.
 pub fn make_command(folder: &Path) -> Result<Command> {
     write_scripts(folder)?;
     let mut make = Command::new(folder.join("make"));

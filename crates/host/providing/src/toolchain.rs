@@ -223,8 +223,8 @@ fn changes() -> Option<&'static str> {
     said.as_deref()
 }
 
-/// Whether a file of the commit is among `changes`. Files that are not in the commit have `??` (git-status(1), Short
-/// Format).
+/// Whether a file of the commit is among `changes`. Files that are not in the commit are marked `??` (git-status(1),
+/// Short Format).
 fn is_changed(changes: &str) -> bool {
     changes.lines().any(|line| !line.starts_with("??"))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trusted Firmware-A for QEMU's `virt`: the EL3 firmware of most boards.
 //!
-//! This module fetches the source from Debian, which apt checks. It builds the firmware once below `target/tools` with
+//! This module fetches Debian's source with apt, which checks it. It builds the firmware once below `target/tools` with
 //! [`compiler`], which takes seconds. For each boot, it packs the firmware with the next stage ([`package`]).
 
 mod package;

@@ -2,7 +2,7 @@
 //! The verb `book`: makes a searchable site from the documents with mdBook.
 //!
 //! The documents stay in place, since they link to each other there. mdBook needs all pages below one folder, with
-//! `SUMMARY.md` at its top. So this verb [lays them out](layout) as in the repository, with the README at the top, and
+//! `SUMMARY.md` at its top. This verb [lays them out](layout) as in the repository, with the README at the top, so that
 //! every link keeps its target. The verb then checks the output: it fails if a [link](links) is broken, or if a page is
 //! missing from docs/SUMMARY.md ([`summary`]).
 

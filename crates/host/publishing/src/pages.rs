@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `pages`: checks pages in a headless browser.
 //!
-//! The program crates/test/browser does the check. This program is a separate process, so that only this verb
-//! compiles it. This module chooses the pages: files that the user names, or one page of each kind, made without a
+//! The program crates/test/browser does the check. Since it is a separate program, only this verb compiles
+//! it. This module chooses the pages: files that the user names, or one page of each kind, made without a
 //! boot.
 
 use std::ffi::OsString;

@@ -38,8 +38,8 @@ use registers::Value;
 #[unsafe(export_name = "qemu_plugin_version")]
 pub static VERSION: c_int = api::VERSION;
 
-/// A CPU counts as spinning after this many block entries at one level without an exception. Further entries of this
-/// CPU are left out.
+/// A CPU counts as spinning after it has executed this many instructions at one level without an exception. Further
+/// instructions are only counted.
 const MOST: usize = 1 << 14;
 /// Distance between vectors (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;
@@ -75,7 +75,7 @@ struct TracedCpu {
     entries: Vec<TraceEntry>,
     /// Level and address of the last instruction.
     last: (Level, u64),
-    /// Entries since the level changed or a vector was reached.
+    /// Number of instructions executed since the level changed or a vector was reached.
     run: usize,
 }
 

@@ -15,7 +15,7 @@ impl Value {
 
     /// Creates a buffer.
     pub fn new() -> Self {
-        // SAFETY: makes an array.
+        // SAFETY: the function only makes an array.
         Self(unsafe { api::g_byte_array_new() })
     }
 

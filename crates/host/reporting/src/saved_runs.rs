@@ -10,8 +10,8 @@ use foreign::Quoted;
 use shell::failure::bad_input;
 use shell::places;
 
-/// Largest number of characters in a name. The folder's name is longer during the run and after the run was killed, and
-/// a file system allows 255 characters (NAME_MAX).
+/// Largest number of characters in a name. The folder's name is longer during the run, and also after it if the run was
+/// killed, and a file system allows 255 characters (NAME_MAX).
 const LONGEST: usize = 200;
 
 /// Returns the folder of a run with the new name `name`.

@@ -161,7 +161,7 @@ impl PlanArgs {
         args
     }
 
-    /// Returns the first dimension that has words which would make a cell use `info`, with these words.
+    /// Returns the first dimension with words that would make a cell use `info`, together with these words.
     fn user_of(&self, info: &Info) -> Option<(&'static str, Vec<&'static str>)> {
         // The workload comes last, because another workload would be another measurement.
         let (workload, others) = DIMENSIONS.split_first()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the numbers of a file against bounds when they are read, so that no computation with them overflows.
+//! Checks each number in a file against a bound when it is read, so that computations with the numbers can't overflow.
 
 use std::fmt::Write;
 
@@ -17,10 +17,10 @@ pub const SUM: u64 = 1 << 58;
 /// the square of the number of CPUs.
 pub const CPUS: u64 = 1 << 16;
 
-/// Objects that describe the machine with arbitrary names and numbers. The numbers are not checked, because
-/// they are only shown.
+/// Objects that describe the machine with arbitrary names and numbers. The numbers are not checked, because they are
+/// only displayed.
 const SHOWN: [&str; 2] = ["features", "fidelity"];
-/// Kinds of records without numbers. For other kinds, [`TEXT_KEYS`] lists the keys whose text may look like a number.
+/// Kinds of records that have no numbers. In other kinds, the text of the keys [`TEXT_KEYS`] may look like a number.
 const TEXTS: [&str; 6] = ["feature", "probe", "note", "unit", "refused", "failed"];
 const TEXT_KEYS: [&str; 5] = ["name", "why", "text", "version", "hypervisor"];
 
@@ -60,7 +60,7 @@ impl Numbers {
                 if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
                     continue;
                 }
-                // A word with more digits than a u64 can hold exceeds every bound.
+                // A number that does not fit in a u64 exceeds every bound.
                 let number = word.parse().unwrap_or(u64::MAX);
                 self.check_number(key, number)
                     .map_err(|why| format!("{}: {why}", Quoted::new(key)))?;
@@ -69,8 +69,8 @@ impl Numbers {
         Ok(())
     }
 
-    /// Checks the numbers in `value` and adds them to the sum. `value` belongs to `key`, and `path` is its path in the
-    /// file.
+    /// Checks the numbers in `value` and adds them to the sum. `key` is the key that `value` belongs to, and `path` is
+    /// the path of `value` in the file.
     fn check_json(&mut self, path: &mut String, key: &str, value: &Value) -> Result<(), String> {
         let at = path.len();
         match value {
@@ -100,7 +100,7 @@ impl Numbers {
     }
 }
 
-/// Returns the absolute value of a number, without its fraction.
+/// Returns the absolute value of a number, without the fractional part.
 fn magnitude(number: &Number) -> u64 {
     let integer = number.as_u64();
     let integer = integer.or_else(|| number.as_i64().map(i64::unsigned_abs));
@@ -185,7 +185,7 @@ mod tests {
             error.contains("cells[0].pass_p50[1024]: ") && error.contains("add up"),
             "{error}"
         );
-        // A machine's feature is shown unchanged.
+        // The numbers in a machine's features have no bound.
         assert!(read(r#"{"machine":{"features":{"a":18446744073709551615}}}"#).is_ok());
     }
 }

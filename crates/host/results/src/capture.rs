@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses the text captured from a console: records of one or more boots, among other text, and possibly damaged on the
-//! serial line.
+//! Parses the text captured from a console. The text has the records of one or more boots among other output, and may
+//! have been damaged on the serial line.
 
 use wire::{MARK, Record};
 
@@ -49,7 +49,7 @@ pub fn split_boots(text: &str) -> Vec<Records> {
     boots
 }
 
-/// Splits a line at the marks of records. If the line end between two records was lost, the line has several marks.
+/// Splits a line at the marks that begin records. There are several if the line end between two records was lost.
 fn marked_parts(line: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = line.match_indices(MARK).map(|(at, _)| at).collect();
     let ends: Vec<usize> = starts.iter().copied().skip(1).chain([line.len()]).collect();
@@ -67,7 +67,7 @@ pub fn results(text: &str) -> Option<Results> {
     for (place, boot) in boots.iter().enumerate() {
         let under = boot.machine.get("under");
         results.add(under.and_then(|word| Under::parse(word)), boot);
-        // If there is only one boot, its number is 0, because the number is then not shown.
+        // A single boot has the number 0, which means that no number is shown.
         let number = if boots.len() > 1 { place + 1 } else { 0 };
         for (texts, all) in complaint_lists(&mut results)
             .into_iter()

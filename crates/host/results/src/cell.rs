@@ -18,7 +18,7 @@ use crate::program::Program;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, checked_texts, words};
 
-/// Name of the entry among the stages that is the sum of all stages, and not a stage itself.
+/// Name of the entry in the list of stages that covers all stages together, and is not a stage itself.
 const STAMPED: &str = "traced";
 
 /// Returns the names of the words that define a cell, in the order of the columns in results.csv.
@@ -155,7 +155,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Formats the number of the cell's passes: `2/4` if the cell was cut short, or else `all`.
+    /// Formats the number of the cell's passes: `2/4` if the cell was cut short, and otherwise `all`.
     pub fn passes_text(&self) -> String {
         match self.is_part() {
             true => format!("{}/{}", self.passes, self.passes_planned),

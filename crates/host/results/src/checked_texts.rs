@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the texts in results that have a fixed set of values. A file with any other value is refused.
+//! Checks the texts in results for which only a fixed set of values is allowed. A file with any other value is refused.
 
 use foreign::Quoted;
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -26,7 +26,7 @@ pub fn parse_unit(text: &str) -> Result<&'static str, String> {
 /// Parses the affinity of a CPU (MPIDR_EL1), such as `0x101`. An empty text means unknown.
 ///
 /// # Errors
-/// Names the text that is not an affinity.
+/// Names the text, if it is not an affinity.
 pub fn parse_affinity(text: &str) -> Result<String, String> {
     let digits = text.strip_prefix("0x");
     let number = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));

@@ -16,7 +16,7 @@ use crate::{Cell, Results};
 /// clocks are about 100 MHz at about 3 GHz.
 pub const MOVED: f64 = 0.02;
 
-/// Returns the frequency, in Hz, of each measuring CPU at a boot's first pass. The keys are the CPUs' numbers as text.
+/// Returns the frequency, in Hz, of each measuring CPU in a boot's first pass. The keys are the CPUs' numbers as text.
 /// Each value is the first frequency that was read in any of the CPU's cells. `cells` is in the order of the first
 /// pass.
 pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
@@ -29,8 +29,8 @@ pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     first
 }
 
-/// Returns the range of the frequencies in `passes` (one at the beginning and one at the end of each
-/// pass) and of `first`, as a share of the highest frequency. `None` if this share is at most
+/// Returns the difference between the highest and the lowest of the frequencies in `passes` (one at the beginning
+/// and one at the end of each pass) and `first`, as a share of the highest. `None` if this share is at most
 /// [`MOVED`].
 pub fn frequency_shift(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     let (low, high) = hz_range(known_hz(passes))?;
@@ -58,7 +58,7 @@ impl Cell {
 }
 
 impl Results {
-    /// Returns the median of the core's frequency during all passes, in Hz.
+    /// Returns the median of the core's frequencies in all passes, in Hz.
     pub fn core_hz_of_passes(&self) -> Option<u64> {
         let cells = self.cells.iter();
         let mut all: Vec<u64> = cells
@@ -75,7 +75,7 @@ mod tests {
 
     const GHZ: u64 = 1_000_000_000;
 
-    /// Returns the clock readings of `cells` cells in four passes, in the orders forwards, backwards, backwards,
+    /// Returns the clock readings of `cells` cells in four passes, which run forwards, backwards, backwards and
     /// forwards. `hz` returns the frequency at a given time.
     fn run(cells: usize, hz: impl Fn(u64) -> u64) -> Vec<Vec<[u64; 2]>> {
         let mut found = vec![Vec::new(); cells];
@@ -114,7 +114,7 @@ mod tests {
         cells.iter().map(moved).collect()
     }
 
-    /// The readings have their largest errors, in either direction.
+    /// The readings have the largest possible errors, in either direction.
     #[test]
     fn a_steady_clock_is_never_marked() {
         assert_eq!(marks(&run(5, |_| 3 * GHZ)), [false; 5]);
@@ -124,13 +124,13 @@ mod tests {
 
     #[test]
     fn one_step_marks_each_cell_that_was_run_behind_it() {
-        // The first step is during the first pass, in the fourth of five cells.
+        // The first change of frequency is during the first pass, in the fourth of five cells.
         let step = |at: u64| move |time| if time < at { 3 * GHZ } else { 29 * GHZ / 10 };
         // All five cells have passes after the step.
         assert_eq!(marks(&run(5, step(7))), [true; 5]);
-        // This step is in the last pass, between its third and its fourth cell.
+        // This change is in the last pass, between the third and the fourth cell.
         assert_eq!(marks(&run(5, step(36))), [false, false, false, true, true]);
-        // This step is during the last cell of the last pass.
+        // This change is during the last cell of the last pass.
         let last = marks(&run(5, step(39)));
         assert_eq!(last, [false, false, false, false, true]);
     }

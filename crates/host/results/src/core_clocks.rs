@@ -45,7 +45,7 @@ impl CoreClock {
     }
 }
 
-/// Returns by how many millionths of `than` the frequency `hertz` exceeds it.
+/// Returns by how much the frequency `hertz` exceeds `than`, in millionths of `than`.
 pub fn excess_ppm(hertz: u64, than: u64) -> i64 {
     let more = i128::from(hertz) - i128::from(than);
     let ppm = more * 1_000_000 / i128::from(than.max(1));
@@ -100,7 +100,7 @@ pub(crate) fn add_boot(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
 
 impl Records {
     /// Returns the clock of the core that measured `cell`, if that clock converted the cell's values to cycles. In logs
-    /// that do not report the clock of each core, only the first core has one.
+    /// that do not report the clock of each core, only the first core has a clock.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
         let place: u64 = cell.measuring_cpu().parse().ok()?;

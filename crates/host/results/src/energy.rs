@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The energy model: multiplies the time that the CPUs spent in each state within a cell's samples by the watts that
-//! the user states for this state. Only the time is measured.
+//! the user gives for that state. Only the time is measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -81,7 +81,7 @@ impl Results {
             .extend(missing.map(|text| format!("under {name}: {text}")));
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
-        // Boots of one machine have equal notes, so each note is added once.
+        // All boots of a machine have the same notes, so each note is added once.
         for note in &records.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
@@ -207,8 +207,8 @@ fn convert_cell(
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        // If samples count instructions, samples with time stamps execute other instructions than the samples
-        // shown.
+        // If values count instructions, the samples with time stamps executed other instructions than the samples that
+        // are shown.
         residency: match unit {
             INSNS => Counts::new(),
             _ => group("res"),

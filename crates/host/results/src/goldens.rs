@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, some with the instructions of their samples, and the expected files that tests compare against.
+//! Logs of boots, some with the instructions that samples executed, and the expected files for comparisons in tests.
 //!
 //! The command [`AGAIN`] rewrites all expected files. Review the difference before you commit it.
 

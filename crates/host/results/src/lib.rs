@@ -50,8 +50,8 @@ pub use text_counts::Repeated;
 pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
 pub use words::{help, valued};
 
-/// The unit of samples that may include time in which every CPU was idle, if the counter counts instructions and skips
-/// such time.
+/// The unit of values if the counter counts instructions and skips time in which every CPU is idle, and if samples may
+/// include such time.
 pub const VIRTUAL: &str = "vticks";
 /// The unit of samples that count instructions.
 pub const INSNS: &str = "insns";

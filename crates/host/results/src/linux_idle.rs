@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::Stats;
 
-    /// Returns a cell in which Linux polled `usage` times, for `ns` nanoseconds in total, and whose samples have 11,000
+    /// Returns a cell in which Linux polled `usage` times, for `ns` nanoseconds in total, and whose samples take 11,000
     /// instructions.
     fn cell(usage: u64, ns: u64) -> Cell {
         let counts = [

@@ -79,7 +79,7 @@ fn is_one_setup(a: &Results, b: &Results) -> bool {
 }
 
 /// Whether two descriptions are of the same machine. The core's clock is measured with an error of 1 in 500. The clocks
-/// of all measuring cores are measured anew in each boot, like values, and may differ.
+/// of all measuring cores are measured anew in each boot, as values are, and may differ.
 fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     let apart = a.core_hz.abs_diff(b.core_hz);
     let alike = Machine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes, from counters, the share of the time of a cell's CPUs that neighbours got, and the work that they did
+//! Computes, from counters, how much of the time of a cell's CPUs went to neighbours, and how much work these did
 //! (`docs/hypervisors.md`).
 
 use crate::Cell;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, divided into parts by the kind of instructions that CPUs executed: see crate `critical`.
+//! The samples of a cell, divided into parts by the kind of instructions that the CPUs executed. See crate `critical`.
 
 mod sample_findings;
 
@@ -166,7 +166,7 @@ fn check_same_samples(seen: &Stats, measured: &Stats) -> Result<(), String> {
 }
 
 impl Results {
-    /// Whether the path of every measured cell of `workload` is known, and paths can thus be compared.
+    /// Whether the path of every measured cell of `workload` is known, so that paths can be compared.
     pub fn knows_paths(&self, workload: Workload) -> bool {
         let cells = self.cells.iter();
         let mut of_workload =

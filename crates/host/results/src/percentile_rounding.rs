@@ -7,7 +7,7 @@ use crate::{Bounds, Cell, Results, Stats};
 /// A rounded percentile, and its accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounded {
-    /// The middle of the range in which the percentile can be.
+    /// The middle of the range in which the percentile can lie.
     pub value: u64,
     /// The largest possible distance between the percentile and `value`.
     pub within: u64,
@@ -68,7 +68,7 @@ impl Cell {
 }
 
 impl Results {
-    /// Replaces all cells' percentiles with the values to show, regardless of which value in its bucket the file has.
+    /// Replaces all cells' percentiles with the values to show, whichever values in their buckets the file has.
     pub fn round_percentiles(&mut self) {
         let of_core = (self.unit == "cycles").then_some(self.machine.core_hz);
         for cell in &mut self.cells {
@@ -78,7 +78,7 @@ impl Results {
     }
 }
 
-/// Returns the length of a tick of the counter in the values' unit, which is cycles of a core if `cycles_hz` is
+/// Returns the length of a tick of the counter in the unit of values, which is core cycles if `cycles_hz` is
 /// given.
 pub(crate) fn units_per_tick(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
     match cycles_hz {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// These medians would contradict the nearby smallest or largest sample if they were not rounded within the bounds.
+    /// Rounded without the bounds, these medians would be beyond the smallest or the largest sample.
     #[test]
     fn no_percentile_is_outside_of_the_samples() {
         let known = |value, min, max| {

@@ -37,7 +37,7 @@ struct OpenBlock {
     spoilt: bool,
 }
 
-/// The reason, from its last record, why our program on another kernel has given up.
+/// Why our program on another kernel has given up, according to its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenUp {
     /// The program can't execute the request.
@@ -53,7 +53,7 @@ pub struct Collector {
     pub given_up: Option<GivenUp>,
     records: Records,
     block: Option<OpenBlock>,
-    /// Blocks that were not complete: the numbers of their cells, and their titles.
+    /// Incomplete blocks: the number of each block's cell, and its title.
     spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
     numbers: Numbers,
@@ -92,7 +92,7 @@ impl Collector {
 
     /// Returns the collected records, and lists the records that must have been lost.
     pub fn finish(mut self) -> Records {
-        // A block that the end of the boot cut short is not damaged.
+        // A block cut short by the end of the boot is not damaged.
         let on_its_way = |block: &mut OpenBlock| !block.spoilt;
         if self.records.ended || self.block.take_if(on_its_way).is_none() {
             self.abandon_block();
@@ -319,7 +319,7 @@ impl Collector {
         }
     }
 
-    /// Replaces the records that the cell had after fewer passes.
+    /// Keeps `cell`, in place of the cell's records after fewer passes.
     fn keep_newest(&mut self, mut cell: CellRecords) {
         let mut cells = self.records.cells.iter_mut();
         let known = cells.find(|known| known.id == cell.id && known.lacks_passes());

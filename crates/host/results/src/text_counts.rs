@@ -18,7 +18,7 @@ struct Times {
 }
 
 impl Repeated {
-    /// Adds a text of boot number `boot`, counted from 1, or 0 if unknown.
+    /// Adds a text from the boot with number `boot`, which is counted from 1, or 0 if unknown.
     pub fn add_text(&mut self, boot: usize, text: String) {
         if let Some(&place) = self.places.get(&text) {
             let times = &mut self.texts[place].1;

@@ -334,9 +334,9 @@ impl Results {
         !self.cells.is_empty() || !self.damaged.is_empty()
     }
 
-    /// Whether the counts are the same in every run. They are if an emulator counts instructions, or if a simulator
-    /// computes the values from a model. They are not the same for Linux, which draws random numbers from a different
-    /// seed in each repetition.
+    /// Whether the counts are the same in every run. This is so if an emulator counts instructions, or if a simulator
+    /// computes the values from a model, but not for Linux, which draws random numbers from a different seed in each
+    /// repetition.
     pub fn has_repeatable_counts(&self) -> bool {
         let is_linux = |cell: &Cell| cell.what.workload.is_linux();
         let simulated = self.machine.emulator.as_ref();

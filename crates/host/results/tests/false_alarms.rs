@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts how often identical images are called different. The variation between runs was recorded on a busy host;
+//! Counts how often identical images are judged different. The variation between runs was recorded on a busy host;
 //! docs/significance.md describes the method.
 //!
 //! `spread/*.csv` has a line for each boot and cell, in the order of the boots.

@@ -54,7 +54,7 @@ fn planted_mistakes_are_found() {
     assert!(!violations(&results).is_empty(), "a cell without `wait`");
 }
 
-/// Checks that the schema has all dimensions of the table, without listing them here.
+/// Checks that the schema has every dimension of `plan::DIMENSIONS`, without listing the dimensions here.
 #[test]
 fn every_dimension_is_in_it() {
     let schema: Value = serde_json::from_str(&results::schema::schema_text()).unwrap();
@@ -68,8 +68,8 @@ fn every_dimension_is_in_it() {
     }
 }
 
-/// Checks the results.json in each folder or file that `ROUSE_RESULTS` lists, one path per line. `cargo xtask test`
-/// sets this variable to the paths of its boots.
+/// Checks every results.json whose path is in `ROUSE_RESULTS`, one path per line. `cargo xtask test` sets this variable
+/// to the paths for its boots.
 #[test]
 fn named_files_follow_it() {
     let Ok(paths) = std::env::var("ROUSE_RESULTS") else {

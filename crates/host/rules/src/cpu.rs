@@ -52,8 +52,8 @@ impl CheckedCpu {
     ) {
         self.settle_instruction(shared);
         self.begun = Some((step, value));
-        // Nothing traps at EL2, so the operation counts as executed at once. After a wait, there may never be a later
-        // event at which it could be counted.
+        // Neither SEV nor any instruction at EL2 traps, so these count as executed at once. After a wait, there may
+        // never be a later event at which the wait could be counted.
         let traps = step.place.level < 2 && step.operation != Operation::SendEvent;
         if !traps && !Self::wants_value(step.operation) {
             self.settle_instruction(shared);

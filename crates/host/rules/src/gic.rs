@@ -193,7 +193,7 @@ mod tests {
             ("gic_dist", 0x0800_0f00, Block::Distributor, 0xf00),
             ("gic_cpu", 0x0801_1000, Block::Interface, 0x1000),
             ("gic_viface", 0x0803_0104, Block::Control, 0x104),
-            // A Raspberry Pi 4's.
+            // The address on a Raspberry Pi 4.
             ("gic_vcpu", 0xff84_600c, Block::GuestInterface, 0xc),
         ] {
             assert_eq!(located(name, address), Some((version2(block), offset)));

@@ -98,7 +98,7 @@ impl Examples {
                 };
                 return (0..number(times)).for_each(each);
             }
-            // EL2 writes 0 to every register of a set that acts on a guest, except one.
+            // EL2 writes 0 to all registers but one, in a set of registers that act on a guest.
             ["clear", set, "but", but] => {
                 let registers = match set {
                     "OF_EL1" => OF_EL1,

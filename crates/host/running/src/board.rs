@@ -55,8 +55,8 @@ pub struct Cpus {
     pub model: String,
     /// The known models, each with its properties for QEMU or a description for gem5.
     pub models: BTreeMap<String, String>,
-    /// Names of the models without FEAT_LSE, for decisions before the boot. In the boot, the machine itself chooses the
-    /// image.
+    /// Names of the models without FEAT_LSE, for decisions before the boot. During the boot, the machine itself chooses
+    /// the image.
     #[serde(default)]
     pub without_lse: Vec<String>,
     /// Frequency of the counter, in Hz, for each metric.
@@ -68,7 +68,7 @@ const fn one() -> u32 {
 }
 
 impl Board {
-    /// Reads the board `name` of the source tree, or a user's own file.
+    /// Reads the board `name` from the source tree, or a user's own file.
     pub fn load(name: &str) -> Result<Self> {
         let path = match Self::file(name) {
             Some(file) => file.into(),
@@ -258,7 +258,7 @@ impl Board {
         }
     }
 
-    /// Whether the board enters the image at EL2. At EL1, the guest runs without the hypervisor.
+    /// Whether the board enters the image at EL2. If it enters the image at EL1, the guest runs without the hypervisor.
     pub fn has_el2(&self) -> bool {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => qemu.machine.get(&Under::Rouse).is_some_and(|machine| {

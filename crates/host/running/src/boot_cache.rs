@@ -76,7 +76,7 @@ struct Now {
 }
 
 impl BootCache {
-    /// Runs the test `name`. If `again` is true, even boots whose outcome is kept are made. Returns the test's result
+    /// Runs the test `name`. If `again` is true, makes even the boots whose outcome is kept. Returns the test's result
     /// and, for people, the number of reused boots, if any.
     pub fn of_test<T>(
         name: &str,
@@ -95,7 +95,7 @@ impl BootCache {
     }
 
     /// Returns the boots of compared kernels, after removing boots that are older than [`KEPT`]. If `again` is true,
-    /// even boots whose outcome is kept are made.
+    /// even the boots whose outcome is kept are made again.
     pub fn of_kernels(again: bool) -> Arc<Self> {
         let before = Self::in_folder(&places::target(), "boots", again);
         before.remove_old(SystemTime::now());
@@ -147,8 +147,8 @@ impl BootCache {
         })
     }
 
-    /// Removes the kept boots that the test, which has passed, did not make or reuse. Returns, for people, the number
-    /// of reused boots, if any.
+    /// After the test has passed, removes the kept boots that it neither made nor reused. Returns, for people, the
+    /// number of reused boots, if any.
     fn prune_after_pass(&self) -> Option<String> {
         let now = self.lock_now();
         self.remove(|entry| {
@@ -171,7 +171,7 @@ impl BootCache {
         }
     }
 
-    /// Removes all kept boots of the test, which has failed, so that its next run boots everything.
+    /// After the test has failed, removes all its kept boots, so that its next run boots everything.
     fn forget_all(&self) -> Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -200,7 +200,7 @@ pub struct Boot<'b> {
 
 impl Boot<'_> {
     /// Returns the kept outcome of the boot, if there is one, after copying the kept files of the recorder to their
-    /// paths. If a test makes the same boot twice in order to compare the outcomes, the second boot is really made.
+    /// paths. If a test makes the same boot twice in order to compare the outcomes, the second boot is made as well.
     pub fn went(&self) -> Option<BootOutcome> {
         let mut now = self.before.lock_now();
         now.boots += 1;

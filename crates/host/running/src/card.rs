@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The files for the boot partition of a Raspberry Pi's SD card: the verb `image`, for a board that a device tree
+//! Makes the files for the boot partition of a Raspberry Pi's SD card: the verb `image`, for a board that a device tree
 //! describes.
 //!
 //! The partition already has the firmware and its device trees, for example from Raspberry Pi OS. The firmware starts

@@ -109,7 +109,7 @@ impl Console {
     /// Returns a line in a form that is safe to read and keep.
     pub fn safe_form(&mut self, line: &str) -> String {
         let passed = escape_text(&mut self.guard, line);
-        // The guard sees each complete line end with a newline.
+        // Pass the guard a newline at the end of each complete line.
         let _ = self.guard.pass(b'\n');
         passed
     }

@@ -177,7 +177,7 @@ impl Plugin {
     }
 }
 
-/// Whether the samples of `job` are marked and can be divided into path and other work. They can if they count
+/// Whether the samples of `job` are marked and can be divided into path and other work. This is possible if they count
 /// instructions, or if a simulator runs the job.
 pub fn has_samples(job: &Job) -> bool {
     let workloads = &job.load.plan.lists.workload.values;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk that an arm64 machine with UEFI boots: the verb `image`, and
-//! `run --boot virtio` or `nvme`.
+//! The disk that an arm64 machine with UEFI boots, as made by the verb `image` and by `run --boot virtio` or
+//! `nvme`.
 //!
 //! ```text
 //! 0       protective MBR and GPT
@@ -10,8 +10,8 @@
 //! -1 MiB  GPT again, at the end
 //! ```
 //!
-//! UEFI starts `\EFI\BOOT\BOOTAA64.EFI` of a disk without a boot entry
-//! (UEFI 2.10, section 3.5.1.1), such as a new instance's root disk.
+//! UEFI starts `\EFI\BOOT\BOOTAA64.EFI` on a disk that has no boot entry (UEFI 2.10, section 3.5.1.1), such as a new
+//! instance's root disk.
 
 mod text;
 mod volume;

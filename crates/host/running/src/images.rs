@@ -65,7 +65,7 @@ pub enum Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// Returns the source of its output.
+    /// Returns the source of the guest's output.
     pub const fn source(&self) -> Source {
         match self {
             Self::Ours(_) => Source::Ours,
@@ -299,7 +299,7 @@ fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     })
 }
 
-/// Returns the arm64 Image that represents any other kernel in tests.
+/// Returns the arm64 Image that stands in for another kernel in tests.
 pub fn test_kernel() -> Result<Vec<u8>> {
     only_binary(TEST_KERNEL)
 }

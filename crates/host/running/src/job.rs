@@ -50,7 +50,7 @@ pub struct Job {
     pub bao: Option<PathBuf>,
     /// The Xen to use, if not Debian's.
     pub xen: Option<PathBuf>,
-    /// Xen's further arguments.
+    /// Further arguments for Xen.
     pub xen_args: Option<String>,
     /// Number of repetitions of all boots.
     pub repeat: usize,
@@ -336,7 +336,7 @@ impl Job {
     }
 
     /// Returns all hypervisors of the board under which some part of this request can run. If there are none, the error
-    /// has the first reason.
+    /// gives the first reason.
     fn possible_hypervisors(&self) -> Result<Vec<Under>> {
         let runs = |&under: &Under| {
             let board = self.board().check_machine(under);
@@ -400,8 +400,8 @@ impl Job {
     }
 }
 
-/// The most seconds that an emulator takes to emulate one second of a program in the guest, at 50 million instructions
-/// per second.
+/// The largest number of seconds that an emulator takes to emulate one second of a program in the guest, at 50 million
+/// instructions per second.
 const SLOWER: u32 = 20;
 
 /// Returns the default limit on the time without progress. The board's limit is for the default number of wake-ups per

@@ -196,9 +196,9 @@ fn load_kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.args(["-append", arguments]);
 }
 
-/// Writes the disk that a run boots, and returns its path. The path depends on the disk's contents. So it differs from
-/// the path of the user's disk, which `image` writes. It also differs from the path of a disk with other contents that
-/// another run uses at the same time.
+/// Writes the disk that a run boots, and returns its path. The path depends on the disk's contents, so that it differs
+/// from the path of the user's disk, which `image` writes, and from the path of a disk with other contents that another
+/// run uses at the same time.
 fn write_disk(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);

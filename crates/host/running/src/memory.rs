@@ -40,7 +40,7 @@ const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 
 /// Smallest RAM with which EDK2 starts. With 96 MiB, it hangs without output.
 const FIRMWARE_STARTS_MIB: u64 = 128;
 /// RAM left for firmware, in addition to everything that we need. With 128 MiB, EDK2 and the hypervisor left 92 MiB in
-/// one piece, and with 160 MiB, 132 MiB.
+/// one piece; with 160 MiB, they left 132 MiB.
 const FIRMWARE_TAKES_MIB: u64 = 64;
 /// RAM of gem5's machine if the guest is a kernel. Clearing RAM takes the simulator seconds, so the machine of a small
 /// kernel has less.

@@ -83,7 +83,7 @@ pub fn alternately(
                 step!("{line}");
             }
         }
-        // Boots of both jobs may run in parallel if several emulators may run. If values are times, only one may.
+        // Boots of both jobs run in parallel if several emulators may run. If values are times, only one emulator may.
         if jobs[0].jobs.get() > 1 {
             let [a, b] = &mut runs;
             let [a, b] = run_both(|| a.run_repetition(number), || b.run_repetition(number));
@@ -185,7 +185,7 @@ impl<'j> Run<'j> {
         self.came.keep_repetition(number, failure)
     }
 
-    /// Boots once for each variant, as many in parallel as the job allows, and stops at a failure.
+    /// Boots once for each variant, with as many boots in parallel as the job allows. Stops at a failure.
     fn boot_all(&mut self, number: usize) -> Result<Option<Failure>> {
         let Self {
             stage,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instructions of the samples of a boot, and the code that ran in it.
+//! The instructions that a boot's samples executed, and the code that ran in the boot.
 
 use std::fmt;
 use std::fs;

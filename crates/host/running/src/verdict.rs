@@ -21,7 +21,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns an option that can prevent the failure, and its effect. The verbs that boot have the option.
+    /// Returns an option that can prevent the failure, and its effect. All verbs that boot a machine have this option.
     pub fn remedy(&self) -> Option<&'static str> {
         match self.word {
             HANG => Some("--timeout gives it longer without progress"),
@@ -237,7 +237,7 @@ pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
         .or_else(|| judge_cells(results))
 }
 
-/// Returns the failure for a folder that `lacks` files, because they can't be written.
+/// Returns the failure for a folder that `lacks` files, because they could not be written.
 pub fn unwritten(lacks: String) -> Failure {
     Failure {
         word: UNWRITTEN,

@@ -42,7 +42,7 @@ fn quoted_in_ascii(word: &OsStr) -> String {
     quote_escaping(word, |c| !c.is_ascii() || c.is_control())
 }
 
-/// Quotes a word. Each character that is `must_escape` to be shown becomes the numbers of its bytes.
+/// Quotes a word. Each character for which `must_escape` is true becomes the numbers of its bytes.
 fn quote_escaping(word: &OsStr, must_escape: fn(char) -> bool) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match word.to_str() {

@@ -32,7 +32,7 @@ const LAST_BREATH: Duration = Duration::from_secs(5);
 const LAST_FILES: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long to gather characters before a read. A Linux pipe holds 65536 characters (pipe(7)), and no emulated port
-/// sends that many in this time. A port that sent more would block, but would lose no characters.
+/// sends that many in this time. If a port sent more, it would block, but lose no characters.
 const GATHER: Duration = Duration::from_millis(2);
 
 /// Bytes to read at once, as many as a Linux pipe holds.

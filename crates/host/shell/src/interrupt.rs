@@ -24,7 +24,7 @@ const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// one signal to the program and another to the program's process group.
 const SAME: Duration = Duration::from_secs(1);
 
-/// The number of the last signal, or 0 before the first signal. Empty until signals are caught.
+/// The number of the last signal, or 0 before the first signal. Unset until signals are caught.
 static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// A signal that asks to stop.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes each thing, above all compiled images, only once while this program runs. All boots of this program then run
+//! Makes each result, such as a compiled image, only once while this program runs. All boots of this program then run
 //! the same images, even if a file is edited meanwhile, and no boot waits for Cargo to find that nothing has changed.
 
 use std::collections::BTreeMap;

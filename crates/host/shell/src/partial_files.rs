@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files and folders that are being written next to their final place, and a program's temporary files.
 //!
-//! The names of these files and folders show that they are partial. Each is locked as long as the process that makes
-//! it, the maker, lives. The kernel releases the lock however the maker ends. So the next run can tell the remains of a
-//! killed run from the files of another run, without guessing by age. The next run removes the remains, or gives them a
-//! name if they contain a machine's console ([`mod@sweep`]).
+//! The names of these files and folders show that they are partial. Each is locked for as long as the process that
+//! makes it, the maker, is alive. The kernel releases the lock however the maker ends. So the next run can tell the
+//! remains of a killed run from the files of another run, without guessing by age. The next run removes the remains, or
+//! gives them a name if they contain a machine's console ([`mod@sweep`]).
 //!
 //! A process that removes remains, a sweeper, may find a file after the maker has created its name and before the maker
 //! has the lock. The sweeper removes only files that it has locked. The maker, once it has the lock, checks whether the
@@ -34,7 +34,7 @@ const PREFIX: &str = ".rouse.";
 const SUFFIX: &str = ".partial";
 /// The variable that names the folder for temporary files.
 const TMPDIR: &str = "TMPDIR";
-/// Longest path, in bytes, of a folder in which a socket fits. Some systems allow a socket's path 104 bytes, with the
+/// Longest path, in bytes, of a folder for sockets. Some systems limit a socket's path to 104 bytes, including the
 /// terminating zero.
 const SHORT: usize = 70;
 /// Permissions of a new file, before the umask.
@@ -124,9 +124,9 @@ impl Scratch {
     }
 }
 
-/// Returns the parent of temporary folders. Temporary folders hold sockets, whose paths must be short (unix(7)), and
-/// their paths go into QEMU's options, which commas separate. A `named` folder whose path is unsuitable is not
-/// used.
+/// Returns the parent of temporary folders. Sockets in temporary folders must have short paths (unix(7)). The folders'
+/// paths also appear in QEMU's options, where a comma separates values. A `named` folder whose path is unsuitable is
+/// not used.
 fn scratch_in(named: &Path) -> Result<PathBuf> {
     if !named.is_dir() {
         bad_input!(

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 pub const ROOT: &str = "ROUSE_ROOT";
 const NO_FILE: &str = "this program has no file";
 
-/// Returns the workspace's root, from `cargo xtask` or else from the place of compilation. The
-/// latter is wrong if the workspace has moved since.
+/// Returns the workspace's root, as `cargo xtask` reports it, or else as it was at compilation. The latter is wrong if
+/// the workspace has moved since.
 pub fn root() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| match env::var_os(ROOT) {
@@ -39,9 +39,9 @@ pub fn target() -> PathBuf {
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Returns the file of this program, to start the program again. Call this function before
-/// anything is built: Cargo may replace the file, and the system then names a file that
-/// no longer exists.
+/// Returns the path of this program's file, for starting the program again. Call this function before
+/// anything is built: Cargo may replace the file, and the system then names a file that no longer
+/// exists.
 pub fn program() -> Result<&'static Path> {
     if PROGRAM.get().is_none() {
         // Another thread may have been faster, with the same result.
@@ -61,7 +61,7 @@ pub fn keep_program() -> Result<TempDir> {
         .tempdir_in(target())
         .context(failed)?;
     let (this, file) = (this_program()?, kept.path().join("xtask"));
-    // Not every file system has links.
+    // Not every file system supports hard links.
     if fs::hard_link(&this, &file).is_err() {
         fs::copy(&this, &file).context(failed)?;
     }

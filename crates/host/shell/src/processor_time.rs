@@ -34,7 +34,7 @@ impl Account {
         HERE.with_borrow(Self::clone)
     }
 
-    /// Does `work`. Adds to this account the time of `work` on this thread and in the processes that it starts.
+    /// Does `work`. Charges the time of `work`, on this thread and in the processes that it starts, to this account.
     pub fn charge<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = HERE.replace(self.clone());
         let begun = own_ticks();

@@ -15,7 +15,7 @@ use crate::processor_time::Account;
 /// Memory that an emulator takes in addition to the RAM of its machine, in bytes: the program, and its translated code.
 const BESIDES: u64 = 512 << 20;
 
-/// Returns how many emulators this computer has CPUs and memory for at a time, if each machine has `ram` bytes.
+/// Returns how many emulators this computer has CPUs and memory for at a time, if each machine has `ram` bytes of RAM.
 pub fn emulators_that_fit(ram: u64) -> NonZeroUsize {
     let fit = available_memory().map_or(usize::MAX, |bytes| {
         usize::try_from(bytes / (ram + BESIDES)).unwrap_or(usize::MAX)

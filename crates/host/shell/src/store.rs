@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images below `target/image`. A run needs its own images as long as it lasts, while
-//! other runs build different ones.
+//! Images below `target/image`. A run needs its own images for as long as it lasts, while other runs build different
+//! ones.
 //!
 //! A folder has files that were built together, and its name contains their hash. The folder is never written again,
 //! and runs that need the same files share it. So the commands of a run work until something else is built for the same

@@ -100,7 +100,7 @@ pub fn strip_sequences(line: &str) -> String {
 /// console.
 const LONGEST: usize = 2000;
 
-/// Prints a line. [`finish`] reports a failure later, because a run continues, to write its files.
+/// Prints a line. [`finish`] reports a failure later, because a run goes on, in order to write its files.
 pub fn print(line: fmt::Arguments<'_>) {
     put_line(&escape_line(&line.to_string()));
 }

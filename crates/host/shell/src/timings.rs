@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--timings`: prints the wall-clock time of each part of a command at its end.
+//! `--timings`: prints, at the end of a command, the wall-clock time of each of its parts.
 //!
 //! Parts may be nested. Time counts for the innermost part, so that the parts add up to
 //! the whole. Parallel boots are counted together, each with its own time.

@@ -33,7 +33,7 @@ pub fn holm_adjusted(p_values: &[f64]) -> Vec<f64> {
 }
 
 /// Returns how many runs each of two sides needs so that one of `tests` tests can reach `level` after the adjustment,
-/// if its sides do not overlap. The result is at least [`FEWEST`].
+/// if the two sides do not overlap. The result is at least [`FEWEST`].
 pub fn runs_needed(tests: usize, level: f64) -> usize {
     let enough = |runs: &usize| least_p_value(*runs, *runs) * tests as f64 <= level;
     (FEWEST..MOST).find(enough).unwrap_or(MOST)

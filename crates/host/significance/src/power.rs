@@ -102,7 +102,7 @@ fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
     (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// Returns the smallest U that the test regards as a difference. Of all `a` times `b` pairs, U have to be in the same
+/// Returns the smallest U that the test regards as a difference: U of all `a` times `b` pairs have to be in the same
 /// order. `None` if even all pairs are not enough.
 fn critical_u(a: usize, b: usize, level: f64) -> Option<usize> {
     // The rank sum of `a` figures is U plus the smallest possible rank sum.

@@ -11,8 +11,8 @@
 //! algorithm of B. Streitberg, J. Röhmel (Exact distributions for permutation and rank
 //! tests, Statistical Software Newsletter 12, 1986).
 
-/// Returns the probability that figures of a single population are as far apart as
-/// `a` and `b`, in either direction. 1 if a side is empty.
+/// Returns the probability that figures of a single population are at least as far apart as `a` and `b`, in either
+/// direction. 1 if a side is empty.
 pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
@@ -54,7 +54,7 @@ pub fn add_rank(ways: &[f64], rank: usize) -> Vec<f64> {
     sums
 }
 
-/// Returns for each sum in how many ways `chosen` of `ranks` add up to it.
+/// Returns, for each sum, the number of ways in which `chosen` of `ranks` add up to it.
 pub fn count_ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let mut largest = ranks.to_vec();
     largest.sort_unstable_by(|a, b| b.cmp(a));

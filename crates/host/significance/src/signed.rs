@@ -9,8 +9,8 @@
 
 use crate::rank::{add_rank, doubled_ranks};
 
-/// Returns the probability that, without an effect, `differences` lie as far to either side of 0 as they do. Returns 1
-/// if all are 0.
+/// Returns the probability that differences without an effect lie at least as far to one side of 0 as `differences` do.
+/// Returns 1 if all are 0.
 pub fn signed_p_value(differences: &[f64]) -> f64 {
     let signed = differences.iter().copied().filter(|it| *it != 0.0);
     let signed: Vec<f64> = signed.collect();

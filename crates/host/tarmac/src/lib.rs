@@ -136,9 +136,9 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// Returns the level at which the next instruction was executed: the line of an ERET or of a trapped instruction
-    /// contains the level to which the CPU changes. The line of the first instruction after an interrupt, which is in a
-    /// vector, contains that instruction's own level.
+    /// Returns the level at which `instruction`, the next one, was executed. The line of an ERET or of a trapped
+    /// instruction contains the level to which the CPU changes instead. The line of the first instruction after an
+    /// interrupt, which is in a vector, contains that instruction's own level.
     pub fn executed(&mut self, instruction: &Instruction) -> Level {
         const ERET: u32 = 0xd69f_03e0;
         let before = std::mem::replace(&mut self.0, instruction.after);

@@ -148,7 +148,7 @@ numbered! {
         Wfe = "exit.wfe",
         /// Trapped write of an SGI register.
         Sgi = "exit.sgi",
-        /// A physical interrupt that was taken as an exception, except maintenance; includes EL2's
+        /// A physical interrupt that was taken as an exception, except the maintenance interrupt; includes EL2's
         /// own timer, and interrupts that were no longer pending when EL2 acknowledged them.
         Irq = "exit.irq",
         /// HVC.

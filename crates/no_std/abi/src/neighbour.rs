@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The neighbour of a CPU's first guest: a second guest, which runs while the first guest waits, or
-//! in slices of its time.
+//! in slices of the first guest's time.
 
 /// Work of the neighbour of a vCPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::error::{Error, Table};
 use crate::spcr::{self, Console, console_at};
 use crate::view::View;
 
-/// Offsets of two header fields: the offset of the first device structure, and their number.
+/// Offsets of two header fields: the offset of the first device structure, and the number of these structures.
 const FIRST: usize = 36;
 const COUNT: usize = 40;
 /// Offsets in a device structure, and its minimum size.
@@ -23,7 +23,7 @@ const SERIAL: u16 = 0x8000;
 /// The console of a machine.
 #[derive(Default)]
 pub struct Chosen {
-    /// The table that names the console, and the console's interface type, even an unknown type.
+    /// The table that names the console, and the console's interface type, even if the type is unknown.
     pub interface: Option<(Table, u8)>,
     /// The UART, if this crate knows its type.
     pub uart: Option<Uart>,

@@ -24,8 +24,8 @@ pub fn hypervisor_name(fadt: &View<'_>) -> Option<Name> {
     name(&fadt.bytes_at::<8>(HYPERVISOR).ok()?)
 }
 
-/// Returns how PSCI is called, if there is PSCI. Like Linux, accepts a table that is too short or
-/// too old for its revision if the table contains the flags and at least one flag is set.
+/// Returns how PSCI is called, if there is PSCI. Like Linux, accepts a table that contains the flags but is
+/// too short for its revision, or is older than revision 5.1 if at least one flag is set.
 pub fn psci_conduit(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option<Conduit>, Error> {
     fadt.check_length(MINOR_VERSION + 1, "132 bytes or more")?;
     let (major, minor) = (fadt.u8(REVISION)?, fadt.u8(MINOR_VERSION)? & 0xf);

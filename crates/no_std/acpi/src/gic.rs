@@ -10,7 +10,7 @@ use crate::gicv2;
 use crate::madt::{GICC_MAINTENANCE, GICC_REDISTRIBUTOR, Gicc, Madt, Structure};
 use crate::view::View;
 
-/// Offsets of fields: GICD, then GICR, then GIC ITS structure.
+/// Offsets of fields in the GICD, GICR and GIC ITS structures, in this order.
 pub const GICD_BASE: usize = 8;
 const GICD_VECTOR_BASE: usize = 16;
 const GICD_VERSION: usize = 20;
@@ -61,10 +61,10 @@ pub fn read(
     let stride = if per_cpu {
         let size = match version {
             4 => GICV4_REDISTRIBUTOR,
-            // GICv3, or no version: every version has these two frames, and only they are used.
+            // GICv3, or no stated version: every version has these two frames, and only they are used.
             _ => GICV3_REDISTRIBUTOR,
         };
-        // Each range is one redistributor, even if its GICR_TYPER announces another one.
+        // Each range is one redistributor, even if its GICR_TYPER announces that another one follows.
         add_gicc_frames(madt, claims, size, ranges)?;
         Some(size)
     } else {
@@ -84,7 +84,7 @@ pub fn read(
     })
 }
 
-/// Returns the only GICD structure and the GIC's version in it.
+/// Returns the only GICD structure and the GIC version that it states.
 fn find_distributor<'t>(madt: &Madt<'t>) -> Result<(View<'t>, u8), Error> {
     let mut found = None;
     for structure in madt.structures() {

@@ -13,8 +13,8 @@ use crate::gic::{Described, GICD_BASE, MAINTENANCE, maintenance_intid};
 use crate::madt::{GICC_BASE, GICC_GICH, GICC_GICV, GICC_MPIDR, Gicc, Madt, Structure};
 use crate::view::View;
 
-/// Whether a table that leaves the version open describes a GICv2: it has no redistributors, but an address of
-/// GICC. A GICv3 may have that address, too, for its legacy interface.
+/// Whether a table that leaves the version open describes a GICv2: such a table has no redistributors, but has an
+/// address of GICC. A GICv3 may have that address, too, for its legacy interface.
 pub fn is_described(madt: &Madt<'_>) -> Result<bool, Error> {
     let has_ranges = madt
         .structures()
@@ -30,8 +30,8 @@ pub fn is_described(madt: &Madt<'_>) -> Result<bool, Error> {
     Ok(has_interface)
 }
 
-/// Reads a GICv2 with the distributor `gicd`. ACPI names no sizes of registers: GICC and GICV have two pages, and the
-/// second one ends interrupts in two steps, as in IHI 0048B, 4.1.3 and 5.5.
+/// Reads a GICv2 with the distributor `gicd`. ACPI gives no sizes of registers: GICC and GICV have two pages, of which
+/// the second ends interrupts in two steps, as in IHI 0048B, 4.1.3 and 5.5.
 pub fn read(
     madt: &Madt<'_>,
     gicd: &View<'_>,

@@ -43,7 +43,7 @@ use madt::Madt;
 /// Access to the physical memory that can contain tables.
 pub trait Tables {
     /// Returns the `length` bytes from physical address `address` on, or `None` if they are not all
-    /// readable memory. Tables and their fields have no alignment, so the memory must be mapped as
+    /// readable memory. Tables and their fields need not be aligned, so the memory must be mapped as
     /// Normal memory.
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
 }

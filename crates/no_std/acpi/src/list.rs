@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads a table even if other tables are damaged: for a survey of a machine, and to find the
-//! console that prints the report of a defect.
+//! Reads a table even if other tables are damaged: to survey a machine, and to find the console on
+//! which a defect is reported.
 
 use arrayvec::ArrayVec;
 use platform::claims::Claimed;

@@ -68,7 +68,7 @@ pub enum Structure<'t> {
     Cpu(Gicc<'t>),
     /// GIC Distributor (5.2.12.15).
     Distributor(View<'t>),
-    /// A GIC Redistributor structure, which describes a range of them (5.2.12.17).
+    /// A GIC Redistributor structure, which describes a range of redistributors (5.2.12.17).
     Redistributors(View<'t>),
     /// GIC Interrupt Translation Service (5.2.12.18).
     Its(View<'t>),

@@ -65,7 +65,7 @@ pub struct Notes {
     pub its_ignored: usize,
     /// Harmless defects.
     pub tolerated: Tolerated,
-    /// The table that names the console, and the console's interface type, even an unknown type.
+    /// The table that names the console, and the console's interface type, even if the type is unknown.
     pub uart_type: Option<(Table, u8)>,
     /// The defect of the first table that should name a console but does not.
     pub wrong_console: Option<Error>,

@@ -21,7 +21,7 @@ const LENGTH: usize = 4;
 /// Offset of the Checksum in the header.
 const CHECKSUM: usize = 9;
 /// The maximum length. No table read here comes near this size, so a greater length indicates
-/// damage. A checksum over it could read devices that follow the table in the address space.
+/// damage. A checksum over such a length could read devices that follow the table in the address space.
 const MAX_LENGTH: usize = 1 << 24;
 
 /// A part of a table, or all of it.
@@ -34,7 +34,7 @@ pub struct View<'t> {
 }
 
 impl<'t> View<'t> {
-    /// Returns the `length` bytes at physical address `address`, unchecked.
+    /// Returns the `length` bytes at physical address `address`, without checking their contents.
     pub fn read_unchecked(
         tables: &'t impl Tables,
         table: Table,
@@ -86,7 +86,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Refuses the table unless it has `size` bytes; `expected` states `size` in the error.
+    /// Refuses the table unless it has at least `size` bytes; `expected` states `size` in the error.
     pub fn check_length(&self, size: usize, expected: &'static str) -> Result<(), Error> {
         if self.len() < size {
             return Err(self.defect(LENGTH, expected, self.len() as u64));

@@ -55,7 +55,7 @@ impl Controls {
 /// PMCR_EL0: 64-bit cycle counter (LC), no counter enabled. A reset leaves LC, DP, X and D UNKNOWN.
 const STOPPED: u64 = 1 << 6;
 
-/// Stops the counters of the PMU. Returns the MDCR_EL2.HPMN that gives all event counters to EL1.
+/// Stops the counters of the PMU. Returns the value of MDCR_EL2.HPMN that gives all event counters to EL1.
 fn stop_counters() -> u64 {
     let pmu = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     if matches!(pmu, 0 | 0xf) {

@@ -44,8 +44,8 @@ macro_rules! group {
                 )*
             }
 
-            /// Writes the values to the CPU's registers. A context synchronization event must follow before they are in
-            /// effect.
+            /// Writes the values to the CPU's registers. The values take effect only after a context synchronization
+            /// event.
             #[inline(always)]
             pub fn load(&self) {
                 $(
@@ -128,8 +128,8 @@ pub fn has_auxiliary() -> bool {
     after.afsr0 | after.afsr1 != 0
 }
 
-/// Whether this CPU has FEAT_RAS (ID_AA64PFR0_EL1.RAS, bits 31:28), and with it VDISR_EL2: a register that holds the
-/// error deferred by EL1 and that EL1 accesses as DISR_EL1 while HCR_EL2.AMO is set (DDI 0487K.a, DISR_EL1).
+/// Whether this CPU has FEAT_RAS (ID_AA64PFR0_EL1.RAS, bits 31:28), and with it VDISR_EL2. That register holds the
+/// error deferred by EL1; while HCR_EL2.AMO is set, EL1 accesses it as DISR_EL1 (DDI 0487K.a, DISR_EL1).
 #[must_use]
 pub fn has_ras() -> bool {
     ID_AA64PFR0_EL1.get() >> 28 & 0xf != 0

@@ -3,7 +3,7 @@
 //!
 //! A GICv2 has none of them. So each access is also an entry in the table that [`crate::gicv2::adapt`]
 //! reads: on a GICv2, `adapt` replaces the instruction with a branch to the code after the access's `4:`. That
-//! code pushes the value and the register's number, and calls `gicv2_access`, which preserves every
+//! code pushes the value and the register's number, and calls `gicv2_access`. This function preserves every
 //! register and the flags, and calls the image's function ([`crate::gicv2::Access`]).
 
 use crate::gicv2::WRITE;
@@ -137,7 +137,7 @@ registers! {
     ICH_HCR_EL2 = "S3_4_C12_C11_0", read write;
     /// The guest's settings of the virtual interface.
     ICH_VMCR_EL2 = "S3_4_C12_C11_7", read write;
-    /// The guest's stage-2 map. On a GICv2, the map either contains the guest's CPU interface or does not.
+    /// The guest's stage-2 map. On a GICv2, the map decides whether the guest has its CPU interface.
     VTTBR_EL2 = "S3_4_C2_C1_0", write;
 
     /// Active priorities, Group 0.
@@ -148,11 +148,11 @@ registers! {
     ICC_AP0R2_EL1 = "S3_0_C12_C8_6", write;
     /// Like ICC_AP0R2_EL1.
     ICC_AP0R3_EL1 = "S3_0_C12_C8_7", write;
-    /// Like ICC_AP0R1_EL1, Group 1.
+    /// Like ICC_AP0R1_EL1, for Group 1.
     ICC_AP1R1_EL1 = "S3_0_C12_C9_1", write;
-    /// Like ICC_AP0R2_EL1, Group 1.
+    /// Like ICC_AP0R2_EL1, for Group 1.
     ICC_AP1R2_EL1 = "S3_0_C12_C9_2", write;
-    /// Like ICC_AP0R2_EL1, Group 1.
+    /// Like ICC_AP0R2_EL1, for Group 1.
     ICC_AP1R3_EL1 = "S3_0_C12_C9_3", write;
     /// Like ICC_AP0R1_EL1, for the guest's interface.
     ICH_AP0R1_EL2 = "S3_4_C12_C8_1", read write;
@@ -160,11 +160,11 @@ registers! {
     ICH_AP0R2_EL2 = "S3_4_C12_C8_2", read write;
     /// Like ICH_AP0R2_EL2.
     ICH_AP0R3_EL2 = "S3_4_C12_C8_3", read write;
-    /// Like ICH_AP0R1_EL2, Group 1.
+    /// Like ICH_AP0R1_EL2, for Group 1.
     ICH_AP1R1_EL2 = "S3_4_C12_C9_1", read write;
-    /// Like ICH_AP0R2_EL2, Group 1.
+    /// Like ICH_AP0R2_EL2, for Group 1.
     ICH_AP1R2_EL2 = "S3_4_C12_C9_2", read write;
-    /// Like ICH_AP0R2_EL2, Group 1.
+    /// Like ICH_AP0R2_EL2, for Group 1.
     ICH_AP1R3_EL2 = "S3_4_C12_C9_3", read write;
 }
 
@@ -225,7 +225,7 @@ macro_rules! list_registers {
         value
     }};
     (@one $n:literal, $encoding:literal, write $value:expr) => {
-        // SAFETY: this changes the virtual interrupts that the guest sees, but nothing of EL2.
+        // SAFETY: this changes the virtual interrupts that the guest sees, but nothing that belongs to EL2.
         unsafe {
             core::arch::asm!(access!(concat!("msr ", $encoding, ", {0}")), in(reg) $value,
                 number = const (LIST_REGISTERS + $n) | WRITE, options(nostack, preserves_flags));

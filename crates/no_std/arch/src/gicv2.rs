@@ -75,8 +75,8 @@ impl Registers {
         (first != UNKNOWN).then(|| first + mpidr as u8)
     }
 
-    /// Records that the CPU with affinity `mpidr` has CPU interface `number`. Returns whether SGIs
-    /// can be sent to the CPU: within a cluster, interfaces must be numbered like Aff0. Clusters
+    /// Records that the CPU with affinity `mpidr` has CPU interface `number`. Returns whether SGIs can be sent
+    /// to the CPU: within a cluster, the numbers of the interfaces must rise in step with Aff0. Clusters
     /// that differ only above Aff1 count as one.
     #[must_use]
     pub fn record(&self, mpidr: u64, number: u8) -> bool {
@@ -109,8 +109,8 @@ mod sites {
     }
 
     // Calls the function that [`super::Registers::set_access`] recorded, with the number and the value that `gic_regs`
-    // pushed; its result replaces the value. All registers that a function may clobber are preserved (AAPCS64
-    // 2024Q3, 6.1.1), and so are the flags.
+    // pushed; the function's result replaces the value. All registers that a function may clobber are preserved
+    // (AAPCS64 2024Q3, 6.1.1), and so are the flags.
     core::arch::global_asm!(
         r#"
     .pushsection .text.gicv2, "ax"

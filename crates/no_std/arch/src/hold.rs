@@ -55,7 +55,7 @@ impl Release {
     /// CPU's release address.
     pub unsafe fn let_go_from_table(&self, address: u64, held: u64, mpidr: u64, context: u64) {
         let word = core::ptr::with_exposed_provenance_mut::<u64>(address as usize);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises that the word is mapped and is the CPU's release address.
         unsafe {
             // The loader may have written its words without caches: writing back an older copy of
             // the line would restore the old values of adjacent words.

@@ -74,8 +74,8 @@ plain! {
     tlbi_vmalls12e1 = "tlbi vmalls12e1";
 }
 
-/// Clears the event register of this PE: the WFE always finds the register set, so it neither waits
-/// nor traps (DDI 0487K.a, D1.7.1). Any exception return may set the register again.
+/// Clears the event register of this PE by SEVL and WFE: the WFE always finds the register set, so it neither
+/// waits nor traps (DDI 0487K.a, D1.7.1). Any exception return may set the register again.
 #[inline(always)]
 pub fn forget_events() {
     sevl();
@@ -162,9 +162,9 @@ pub fn wfit(deadline: u64) {
     }
 }
 
-/// Writes ICC_SGI1R_EL1 from x1: if the write traps, a hypervisor has already saved x1, as one of the
-/// registers that a call may change. If the compiler chose the register, a send could cost more in one part
-/// of the image than in another.
+/// Writes ICC_SGI1R_EL1 from x1: if the write traps, a hypervisor has already saved x1, one of the registers
+/// that a call may change. If the compiler chose the register, a send could cost more in one part of the
+/// image than in another.
 ///
 /// On a GICv2, [`crate::gicv2::adapt`] replaces the instruction with a branch to the code below,
 /// which translates the value to GICD_SGIR (IHI 0048B, 4.3.15): the SGI in bits 3:0 and the
@@ -239,8 +239,8 @@ pub unsafe fn dc_civac(address: usize) {
 /// Declares functions that turn on translation and caches, after the last store without them.
 macro_rules! clean_and_set_sctlr {
     ($($name:ident, $register:literal;)*) => {$(
-        /// Cleans and invalidates the data cache from `start` to `end`, in lines of `line`
-        /// bytes, to the point of coherency, empties this PE's instruction cache, and writes
+        /// Cleans and invalidates the data cache from `start` to `end`, in lines of `line` bytes, to the
+        /// point of coherency; then empties this PE's instruction cache and writes
         #[doc = concat!("`sctlr` to ", $register, ". Between the first line and the write nothing is stored.")]
         ///
         /// # Safety

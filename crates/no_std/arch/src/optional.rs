@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The registers of EL2 that firmware may withhold. If EL3 has not turned on a register's feature
 //! (DDI 0487K.a, SCR_EL3: TCR2En, SCTLR2En, HXEn, FGTEn, FGTEn2; MPAM3_EL3.TRAPLOWER), an access
-//! traps to EL3, which returns an UNDEFINED exception to EL2 or even ends the machine. The hardware
+//! traps to EL3, which returns an UNDEFINED exception to EL2 or even stops the machine. The hardware
 //! then treats the values of all these registers except MPAM's as 0. So software must leave such a
 //! register alone, and this module records which registers are left alone.
 
@@ -79,7 +79,7 @@ macro_rules! optional {
 
 /// The instruction MSR S3_4_C0_C0_0, X0.
 const MSR: u32 = 0xd51c_0000;
-/// The bits of MSR that name no register: Rt (4:0), and L (21), which makes it a read.
+/// Bits of MSR that don't encode the register: Rt (4:0), and L (21), which makes the access a read.
 const NOT_NAME: u32 = 0x1f | 1 << 21;
 /// MPAMIDR_EL1.HAS_HCR: there is MPAMHCR_EL2 (DDI 0598D.b, 7.3.4).
 const MPAM_HAS_HCR: u64 = 1 << 17;
@@ -162,7 +162,7 @@ fn has_mpam_hcr(features: &Features) -> bool {
     has_mpam(features) && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0
 }
 
-/// A value that shares no cache line with other data: no cached write to adjacent data makes its
+/// A value that shares no cache line with other data, so that no cached write to adjacent data makes its
 /// lines dirty after they were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG can report.
 #[derive(Debug)]
 #[repr(C, align(2048))]

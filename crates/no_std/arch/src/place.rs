@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Provides a variable of the image for data that is too large for a stack and is needed before
-//! exclusive accesses work, which need translation and caches.
+//! exclusive accesses work (they need translation and caches).
 
 use core::cell::UnsafeCell;
 

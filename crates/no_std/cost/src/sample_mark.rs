@@ -16,7 +16,7 @@ pub enum SampleMark {
     End,
     /// The last sample is counted.
     Record,
-    /// Samples belong to the cell whose number is in x0.
+    /// The following samples belong to the cell whose number is in x0.
     Cell,
 }
 

@@ -2,8 +2,8 @@
 //! `fixed:<us>`: polls for a fixed time, then halts.
 //!
 //! Behaves like `arm_poll_idle` (H. Okanovic, April 2024) without any other governor:
-//! [`Table::poll_limit_ns`] does not shorten its poll limit, so the limit under test is the one in use.
-//! Like `arm_poll_idle`, it halts in the shallowest halting state.
+//! [`Table::poll_limit_ns`] does not shorten the poll limit, so the limit under test is the one in use.
+//! Like `arm_poll_idle`, the governor halts in the shallowest halting state.
 
 use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
 

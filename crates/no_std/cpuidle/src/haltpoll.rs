@@ -4,9 +4,9 @@
 //! `haltpoll` is the governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
 //! [`wait::governor::Guest`] makes the poll limit grow and shrink. The governor uses two states,
 //! polling and the next state, and ignores latency limits above 0. A latency limit of 0 makes it
-//! poll. If the governor's own limit is 0, it then polls up to the table's limit and keeps that as
-//! its own limit, because Linux's poll loop overwrites the governor's limit with the one that it
-//! computes.
+//! poll: if the governor's own limit is 0, it then polls up to the table's limit and keeps that as
+//! its own limit, because Linux's poll loop overwrites the governor's limit with the limit that the
+//! loop computes.
 //!
 //! If state 0 does not poll, which Linux's governor does not expect, the governor halts in that state.
 

@@ -5,8 +5,8 @@
 //! `ladder` is Linux's oldest governor (`drivers/cpuidle/governors/ladder.c`), made for CPUs with a
 //! periodic tick: it predicts nothing and asks for no timer. A stay counts towards promotion if,
 //! without the exit latency, it is still longer than the exit latency. [`PROMOTIONS`] such stays
-//! without a shorter one in between promote; a shorter stay demotes (`DEMOTION_COUNT` is 1). The
-//! governor only climbs to the very next state, if that is enabled and within the latency limit.
+//! without a shorter one in between promote the CPU; a shorter stay demotes it (`DEMOTION_COUNT` is
+//! 1). The governor only goes to the very next state, if that is enabled and within the latency limit.
 //!
 //! It only uses halting states, except that a latency limit of 0 makes it poll; the next nonzero
 //! stay leads back to a halting state. A refused entry counts as a stay of 0. The governor may

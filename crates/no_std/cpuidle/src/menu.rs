@@ -3,8 +3,8 @@
 //!
 //! `menu` is Linux's default governor. It uses the shorter of two predictions:
 //!
-//! - the time to the next timer, times a factor: the learnt share of that time that the CPU really
-//!   slept, with one factor for each power of ten from 10 us to 100 ms;
+//! - the time to the next timer, times a factor: the learnt fraction of that time for which the CPU
+//!   really slept (one factor for each power of ten from 10 us to 100 ms);
 //! - the [typical interval](typical), if the last eight stays have one.
 //!
 //! The governor has changed much over the years, so this module has the versions of [three
@@ -51,13 +51,13 @@ pub enum Release {
 #[derive(Clone, Copy, Debug)]
 pub struct Menu {
     release: Release,
-    /// The second half is for choices while a task waits for I/O, if the release counts such tasks.
+    /// The second half is for choices made while a task waits for I/O, if the release counts such tasks.
     factors: [u32; 2 * BUCKETS],
     intervals: typical::Intervals,
     /// Time to the timer at the last choice, in ns; [`KTIME_MAX`] if the governor did not ask.
     next_timer_ns: u64,
     bucket: usize,
-    /// Whether the result of the last choice is unknown.
+    /// Whether the result of the last choice is not known yet.
     open: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list of the governors, and one of them chosen at run time.
+//! The list of the governors, and a governor that is chosen at run time.
 //!
 //! The choice is an enum and not a trait object, so that `select` is a jump table and its branches
 //! can be compiled into the idle loop.

@@ -7,8 +7,8 @@
 
 use crate::{Choice, Device, Moment, Outcome, StateKind, Wake};
 
-/// The operations that an idle period needs from its CPU: in Linux, a cpuidle driver and the clock,
-/// timers and tick around it.
+/// The operations that an idle period needs from its CPU. In Linux, a cpuidle driver provides them,
+/// with the clock, timers and tick around it.
 pub trait Driver {
     /// Event that ends an idle period: a request, or whatever else there is to do.
     type Event: Copy;
@@ -19,7 +19,7 @@ pub trait Driver {
     /// Converts ticks of the clock to nanoseconds.
     fn ns(&self, ticks: u64) -> u64;
 
-    /// Period of the scheduler tick, in ns; ticks come at its multiples.
+    /// Period of the scheduler tick, in ns; ticks come at multiples of the period.
     fn tick_ns(&self) -> u64;
 
     /// How busy the CPU was lately; see [`Moment::utilisation`].

@@ -37,7 +37,7 @@ macro_rules! labels {
 }
 
 labels! {
-    /// Looks at the request word.
+    /// Polling of the request word.
     Poll = "poll", Poll;
     /// WFI.
     Wfi = "wfi", Wfi;
@@ -52,8 +52,8 @@ impl Label {
         Self::WORDS[self as usize]
     }
 
-    /// The default times. The times of `wfi` have the magnitude that is stated for small cores. A
-    /// standby state pays off from three exit latencies on, since tables of common cores state two
+    /// The default times. The times of `wfi` are of the order of magnitude stated for small cores. A
+    /// standby state pays off from three exit latencies on, since the tables of common cores state two
     /// to four.
     const fn default_times(self, standby_us: u32) -> Times {
         let (exit_us, residency_us) = match self {
@@ -76,7 +76,7 @@ struct Times {
     residency_us: u32,
 }
 
-/// A state of a list.
+/// A state in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ListedState {
     label: Label,
@@ -218,7 +218,7 @@ impl States {
         exits.max().unwrap_or(0)
     }
 
-    /// Returns the sort key of the table: by its states, then by as many of their times as fit in the key.
+    /// Returns the sort key of the table: its states, then as many of their times as fit in the key.
     #[must_use]
     pub fn sort_key(&self) -> u64 {
         match self.0 {

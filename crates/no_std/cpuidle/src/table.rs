@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of the states that a CPU has.
+//! The table of a CPU's idle states.
 
 use core::fmt;
 
@@ -163,9 +163,9 @@ impl Table {
         self.tick_ns
     }
 
-    /// Returns the longest time that the polling state polls by itself, in ns: up to the residency of the
-    /// first halting state that is worth polling for (10 us or more), but no longer than a sixteenth of the
-    /// tick. Longer poll limits are out of reach, for instance 100 us at 1000 Hz.
+    /// Returns the longest time, in ns, for which the polling state polls by itself: the residency of the
+    /// first halting state worth polling for (10 us or more), but at most a sixteenth of the tick. Longer
+    /// poll limits, for instance 100 us at 1000 Hz, are out of reach.
     #[must_use]
     #[inline(always)]
     pub const fn poll_limit_ns(&self) -> u64 {

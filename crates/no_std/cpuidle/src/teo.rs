@@ -13,7 +13,7 @@
 //! the most intercepts. Then the latency limit applies. Only then, unless short stays dominate
 //! anyway, does the governor ask for the next timer, which is the expensive part.
 //!
-//! **The tick.** A CPU that expects to wake within the tick keeps it, as a safety net for a wrong
+//! **The tick.** A CPU that expects to wake within the tick keeps the tick, as a safety net for a wrong
 //! choice. A wake-up by the tick says nothing about other wake-ups. Such a wake-up counts as a hit
 //! in the deepest bin if the tick is the main waker, or as a hit in the timer's bin if intercepts
 //! within a tick are rare. If such intercepts are frequent, two thirds or more, the tick stays on. If the tick
@@ -21,20 +21,20 @@
 //!
 //! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`, with all its constants. As in Linux, the
 //! governor chooses state 0, enabled or not, if the latency limit allows no state
-//! ([`Selected`](crate::Selected) replaces disabled states), and a stay that never happened
-//! precedes the very first choice.
+//! ([`Selected`](crate::Selected) replaces disabled states), and a fictitious stay precedes the very
+//! first choice.
 
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, ns_to_next_event, ns_until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
 /// Growth of a metric per event.
 pub(crate) const PULSE: u32 = 1024;
-/// A metric loses 1 / 2^3 at each event.
+/// A metric loses 1/2^3 of its value at each event.
 const DECAY_SHIFT: u32 = 3;
 /// The smallest latency limit that does not count as 0.
 const LATENCY_THRESHOLD_NS: u64 = SHORT_NS / 2;
 
-/// Metrics of the stays between one state's residency and the next state's.
+/// Metrics of the stays that reach one state's target residency but not the next state's.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     hits: u32,
@@ -45,7 +45,7 @@ struct Bin {
 #[derive(Clone, Copy, Debug)]
 pub struct Teo {
     bins: [Bin; MAX_STATES],
-    /// Sum over the bins.
+    /// Sum of the bins' hits and intercepts.
     total: u32,
     /// Intercepts within a tick.
     tick_intercepts: u32,
@@ -95,7 +95,7 @@ impl Teo {
         decay_metric(&mut self.total_tick);
     }
 
-    /// Returns the length of a stay to learn from, in ns; also counts short stays.
+    /// Returns the length that the governor learns for a stay, in ns; also counts short stays.
     fn stay_to_learn(&mut self, outcome: &Outcome, exit_latency_ns: u64) -> u64 {
         if outcome.wake == Wake::PollTimeout {
             return KTIME_MAX;

@@ -27,7 +27,7 @@ use crate::teo::{PULSE, bins_of, deepest_within, stay_without_exit};
 use crate::tick::{KTIME_MAX, ns_to_next_event, ns_until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
-/// A metric loses 1 / 2^3 at each event.
+/// A metric loses 1/2^3 of its value at each event.
 const DECAY_SHIFT: u32 = 3;
 /// Wake-ups that are remembered one by one (`NR_RECENT`).
 const RECENT: usize = 9;
@@ -47,7 +47,7 @@ pub enum Util {
     Corrected,
 }
 
-/// Metrics of the stays between one state's residency and the next state's.
+/// Metrics of the stays that reach one state's target residency but not the next state's.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     hits: u32,
@@ -61,7 +61,7 @@ struct Bin {
 pub struct TeoUtil {
     util: Util,
     bins: [Bin; MAX_STATES],
-    /// Sum over the bins' hits and intercepts.
+    /// Sum of the bins' hits and intercepts.
     total: u32,
     /// For each of the last wake-ups, the bin of the intercept; `None` for a hit.
     recent: [Option<u8>; RECENT],
@@ -165,7 +165,7 @@ impl TeoUtil {
 }
 
 /// Returns the expected length of a stay in the bin of `index`, in ns. Past the last state, Linux
-/// reads a residency of 0, and so does this function: the result is half the residency of the last
+/// reads a residency of 0, and so does this function: the result is then half the residency of the last
 /// state.
 fn middle_of_bin(states: &Table, index: usize) -> u64 {
     let residency = |index: usize| {

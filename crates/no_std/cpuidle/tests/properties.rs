@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Every governor stays shallow while the window is open, and not after it closes.
+/// Every governor stays shallow while the PSD window is open, but not after the window closes.
 #[test]
 fn a_psd_window_makes_every_governor_poll() {
     const MS: u64 = 1_000_000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Judges whether data takes longer to load after it was cleaned out of the caches.
+//! Judges whether data takes longer to load after it has been cleaned out of the caches.
 
 use crate::Verdict;
 
@@ -12,7 +12,7 @@ pub const WALKS: usize = 16;
 const TIMES: u64 = 2;
 
 /// The answer is yes if at least `YES` percent of all pairs have a longer cold walk, and no if at most
-/// `NO` percent have. A walk takes long if the CPU is descheduled during it: if that happens to
+/// `NO` percent do. A walk takes long if the CPU is descheduled during it: if that happens to
 /// one walk in eight, 100 % and 0 % become 89 % and 11 %.
 const YES: usize = 75;
 const NO: usize = 50;

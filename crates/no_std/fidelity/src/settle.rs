@@ -2,8 +2,8 @@
 //! Derives an answer from trials.
 //!
 //! Even a valid trial can be wrong, if the CPU was descheduled exactly at the few instructions that
-//! matter. So [`AGREE`] valid trials in a row must agree. Void trials are repeated, with twice the
-//! time after every [`DOUBLED`] trials; after [`TRIES`] trials there is no answer. All trials in
+//! matter. So [`AGREE`] valid trials in a row must agree. Void trials are repeated. The bound doubles
+//! after every [`DOUBLED`] trials; after [`TRIES`] trials there is no answer. All trials in
 //! doubt have different lengths, and [`DOUBTS`] of them in a row, without another trial in between,
 //! also make an answer.
 
@@ -46,7 +46,7 @@ pub enum Finding {
     NotSure(&'static str),
 }
 
-/// Runs `trial` until there is an answer, or 40 times. Passes each trial its bound in microseconds,
+/// Runs `trial` until there is an answer, at most 40 times. Passes each trial its bound in microseconds,
 /// from 2000 to 409,600.
 pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
     let mut tally = TrialResults::default();

@@ -16,9 +16,9 @@ const SPACINGS: u64 = 8;
 ///
 /// If two readings found the same count, a reading is shorter than a step. The step is then the
 /// smallest increment, even if steps differ, such as the 41 or 42 ticks of a counter that makes 1
-/// GHz from 24 MHz. If no two readings were equal, each increment is a multiple of the step, which
-/// depends on the time between readings, and the step is their greatest common divisor. Equally
-/// long readings would always give one multiple of the step, hence the rounds. Preemption changes
+/// GHz from 24 MHz. If no two readings were equal, each increment is a multiple of the step. Which multiple it is
+/// depends on the time between readings, and the step is the greatest common divisor of the increments. If all
+/// readings took equally long, all increments would be the same multiple, hence the rounds. Preemption changes
 /// neither result.
 pub fn counter_step(mut read: impl FnMut(u64) -> u64) -> Option<u64> {
     let mut before = read(0);
@@ -50,7 +50,7 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the step of a counter whose count is `shown` of the time. A reading takes the time
+    /// Returns the step that is found for a counter that shows `shown(time)`. A reading takes the time
     /// `reading`, and a round takes the time `round`.
     fn judge(reading: u64, round: u64, shown: impl Fn(u64) -> u64) -> Option<u64> {
         let mut time = 1_000_003;

@@ -69,7 +69,7 @@ impl Wait {
         when < self.due && self.end_is_close(when, self.due)
     }
 
-    /// Whether the wait ended at `due` or after it, by at most a sixteenth of the time from `when`
+    /// Whether the wait ended at `due`, or after it by at most a sixteenth of the time from `when`
     /// to `due`. The smaller that fraction, the less likely a CPU descheduled at `when` is to
     /// resume within it.
     fn end_is_close(&self, when: u64, due: u64) -> bool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the trials on machines whose CPUs and timers are late in every way in which a busy host
-//! makes them late: each answer is right, or there is no answer.
+//! Tests the trials on machines whose CPUs and timers are late in all the ways in which a busy host
+//! can make them late: each answer is right, or there is no answer.
 //!
 //! The machines are modelled here, apart from the code that judges them. A timer's event happens
 //! when the host handles it, together with all other events that are due by then. A CPU that waits
@@ -102,14 +102,14 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Returns the times of the wait, if `event` ends it when the host handles the event; if there is no
-    /// event or the alarm is earlier, the alarm ends it.
+    /// Returns the times of a wait that ends when the host handles `event`; if there is no event, or the
+    /// alarm is earlier, the alarm ends the wait.
     fn wait(&mut self, event: Option<u64>) -> Wait {
         let alarm = self.due.max(self.start) + self.host.draw(self.chance);
         let event = event.map(|event| event.max(self.start) + self.host.draw(self.chance));
         let woken = event.map_or(alarm, |event| event.min(alarm));
         let runs = woken + self.host.draw(self.chance);
-        // The host handles all of its timers that are due at the same time.
+        // The host handles all of its due timers together.
         let rings = alarm <= runs || woken >= self.due;
         Wait {
             bound: self.bound,

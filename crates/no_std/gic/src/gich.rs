@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Emulates the registers of a GICv3's CPU interfaces on a GICv2: EL2's own interface (GICC), and
-//! the control of the guest's (GICH; IHI 0048B, chapters 4 and 5). Values have GICv3's format.
+//! the controls of the guest's interface (GICH; IHI 0048B, chapters 4 and 5). Values have GICv3's format.
 
 /// Bits of GICH_LR (5.3.8): HW (31), Grp1 (30), State (29:28), Priority (27:23), PhysicalID (19:10), VirtualID
 /// (9:0). Without HW, PhysicalID has EOI (19) and an SGI's sender, CPUID (12:10).
@@ -9,7 +9,7 @@ const fn to_gich(value: u64) -> u32 {
     let upper = (value >> 32) as u32;
     let state = (upper >> 30) << 28;
     let hw = (upper >> 29 & 1) << 31;
-    // The five bits of a priority leave bit 0 to the group (`vgic::version2`).
+    // A priority has five bits here, so bit 0 is free to hold the group (`vgic::version2`).
     let group = (upper >> 16 & 1) << 30;
     let priority = (upper >> 19 & 0x1f) << 23;
     hw | group | state | priority | (upper & 0x3ff) << 10 | value as u32 & 0x3ff
@@ -123,7 +123,7 @@ mod access {
             Register::ICC_RPR_EL1 => load(gicc, GICC_RPR),
             Register::ICC_PMR_EL1 => load(gicc, GICC_PMR),
             Register::ICC_BPR1_EL1 => load(gicc, GICC_BPR),
-            // EOImode (1) and PRIbits (10:8): five, which every GICv2 with GICH has at least.
+            // EOImode (1) and PRIbits (10:8): five bits, the minimum of a GICv2 with GICH.
             Register::ICC_CTLR_EL1 => (load(gicc, GICC_CTLR) & SPLIT) >> 8 | 4 << 8,
             Register::ICC_IGRPEN1_EL1 => load(gicc, GICC_CTLR) & ENABLE,
             Register::ICH_VTR_EL2 => {
@@ -140,7 +140,7 @@ mod access {
         value.into()
     }
 
-    /// Writes the register numbered `number`. A register that a GICv2 lacks has no effect there.
+    /// Writes the register numbered `number`. A write of a register that a GICv2 lacks has no effect.
     pub fn write(number: u32, value: u64) {
         let (gicc, gich) = (&REGISTERS.interface, &REGISTERS.control);
         if let Some(n) = number.checked_sub(LIST_REGISTERS) {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn each_field_of_a_list_register_has_its_place() {
-        // Pending, Group 1, priority 0x80 and Group 0 in its bit 0, INTID 27 mapped to itself.
+        // Pending, in ICH_LR's Group 1; priority 0x80, whose bit 0 means Group 0; INTID 27, mapped to itself.
         let timer = 1 << 62 | 1 << 60 | 1 << 61 | 0x80 << 48 | 27 << 32 | 27;
         assert_eq!(
             to_gich(timer),

@@ -52,7 +52,7 @@ pub enum Error {
         /// Number of the CPU interface.
         number: u8,
     },
-    /// There is one list register. While it is full, the request for a free one would interrupt the guest for ever:
+    /// There is only one list register. While it is full, a request for a free one would interrupt the guest for ever:
     /// the underflow condition holds with one register in use (IHI 0069H, 12.4, ICH_HCR_EL2.UIE).
     OneListRegister,
 }

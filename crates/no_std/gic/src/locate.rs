@@ -9,8 +9,8 @@
 //! redistributor, nothing responds there.
 //!
 //! On most machines with many CPUs, the frames are in the order in which the CPUs start. So the walk
-//! begins after the last frame found, and then continues from the start. Otherwise, n CPUs would read n
-//! * n / 2 frames, and for a guest, each read is an exit. A walk from the start ends at the CPU's
+//! begins after the last frame found, and then continues from the start. Otherwise, n CPUs would read
+//! `n * n / 2` frames, and for a guest, each read is an exit. A walk from the start ends at the CPU's
 //! frame. A walk from another frame may have passed the CPU's frame, and a range may be larger than its
 //! frames, so a read after the last frame can abort. Therefore such a walk ends where `Last` is set.
 

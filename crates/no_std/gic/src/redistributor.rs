@@ -122,7 +122,7 @@ impl Redistributor {
         assert!(awake, "GIC: GICR_WAKER of {:#x} stays asleep", self.base);
     }
 
-    /// Returns the number of extended-PPI registers of each kind that has a bit per INTID.
+    /// Returns the number of registers for extended PPIs, of each kind of register that has a bit per INTID.
     fn extended_registers(&self) -> u64 {
         u64::from(self.read(GICR_TYPER) >> PPI_NUM).min(2)
     }
@@ -248,7 +248,7 @@ impl Redistributor {
     /// it reports an interrupt as active.
     #[must_use]
     pub fn still_active(&self, bits: u32) -> u32 {
-        /// Number of reads of a device register, which take some microseconds.
+        /// Number of reads of a device register, which together take some microseconds.
         const LOOKS: u32 = 100;
         let mut active = self.active() & bits;
         for _ in 1..LOOKS {
@@ -277,7 +277,7 @@ impl Redistributor {
     }
 
     /// Writes a register that needs no exclusive access, because only ones have an effect in it, or
-    /// because only this CPU uses it, when it starts.
+    /// because only this CPU uses it, while it starts.
     fn write(&self, offset: u64, value: u32) {
         // SAFETY: the caller of `find` promised that the frames are mapped; no two CPUs change the same bit at once.
         unsafe { mmio::store_32(self.base.wrapping_add(offset), value) }

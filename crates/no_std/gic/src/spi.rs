@@ -27,8 +27,8 @@ const ICFGR: u64 = 0xc00;
 /// GICD_CTLR, and its bit RWP: a write of GICD_CTLR or GICD_ICENABLER has not yet taken effect.
 const CTLR: u64 = 0;
 const RWP: u32 = 1 << 31;
-/// GICD_CTLR.ARE and EnableGrp1, at the same places whether there are two security states or one; and the bits that
-/// enable groups, of which bit 0 is Group 0 of one security state.
+/// GICD_CTLR.ARE and EnableGrp1, which have the same positions with one security state and with two; and the bits that
+/// enable groups, of which bit 0 enables Group 0 if there is one security state.
 const ARE: u32 = 1 << 4;
 const ENABLE_GROUP_1: u32 = 1 << 1;
 const ENABLE_GROUPS: u32 = ENABLE_GROUP_1 | 1;

@@ -69,7 +69,7 @@ impl From<u32> for Acknowledged {
 }
 
 /// Acknowledges the highest-priority pending interrupt of this CPU. Later loads are not satisfied
-/// before this one, so they see the stores that a sender made before an SGI.
+/// before the acknowledging load, so they see the stores that a sender made before an SGI.
 #[inline(always)]
 #[must_use]
 pub fn acknowledge() -> Acknowledged {
@@ -113,7 +113,7 @@ pub unsafe fn read_register(address: u64) -> u32 {
     unsafe { load_32(address) }
 }
 
-/// Returns `gic` with the two pages of GICC and GICV one after the other ([`GicV2::with_adjacent_pages`]).
+/// Returns `gic` with the two pages of GICC, and those of GICV, adjacent ([`GicV2::with_adjacent_pages`]).
 ///
 /// # Safety
 /// GICC and GICV must be where `gic` has them, and accessible.
@@ -123,7 +123,7 @@ pub unsafe fn find_pages(gic: GicV2) -> GicV2 {
     gic.with_adjacent_pages(|register| unsafe { read_register(register) })
 }
 
-/// Records where the registers of the GICv2 `gic` are, whose distributor is at `base`.
+/// Records the addresses of the registers of the GICv2 `gic`, whose distributor is at `base`.
 pub fn record_registers(base: u64, gic: &GicV2) {
     REGISTERS.distributor.store(base, Relaxed);
     REGISTERS.interface.store(gic.gicc.base, Relaxed);
@@ -173,7 +173,7 @@ pub fn take_interface(mpidr: u64) -> Result<u8, Error> {
     }
 }
 
-/// Sets every SGI and PPI of this CPU to the same group and priority, and PPIs level-triggered.
+/// Gives every SGI and PPI of this CPU the same group and priority, and makes PPIs level-triggered.
 pub(crate) fn set_up_private() {
     let set = |offset, value| write(&REGISTERS.distributor, offset, value);
     // The configuration of an enabled interrupt must not change (IHI 0048B, 4.3.13).
@@ -193,8 +193,8 @@ pub(crate) fn clear_pending_sgis(bits: u32) {
     write_senders(GICD_CPENDSGIR, bits, 0xff);
 }
 
-/// Writes `senders` for each SGI in `bits` to the registers from `register` on, each of which is a byte.
-/// QEMU 11.1 makes an SGI pending even if its byte of GICD_SPENDSGIR is zero, so the others get no write.
+/// Writes `senders` to the byte of each SGI in `bits`, in the registers from `register` on.
+/// QEMU 11.1 makes an SGI pending even if its byte of GICD_SPENDSGIR is zero, so other bytes are not written.
 fn write_senders(register: u64, bits: u32, senders: u8) {
     let base = REGISTERS.distributor.load(Relaxed) + register;
     for intid in (0..16).filter(|intid| bits >> intid & 1 != 0) {

@@ -29,7 +29,7 @@ pub struct Ratio {
 pub enum Unusable {
     /// A clock stood still.
     Stands,
-    /// The ratio changed during the measurement: the smallest and the largest one.
+    /// The ratio changed during the measurement; these are the smallest and the largest ratio.
     Varies(Ratio, Ratio),
 }
 

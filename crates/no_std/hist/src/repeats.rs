@@ -35,7 +35,7 @@ impl Histogram {
         self.max = other.max;
     }
 
-    /// Whether the values counted since this histogram was equal to `before` repeat the values
+    /// Whether the values counted since `before`, an earlier state of this histogram, repeat the values
     /// counted until then.
     ///
     /// # Panics

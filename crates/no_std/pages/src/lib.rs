@@ -191,7 +191,7 @@ pub fn clean(region: Region) {
 /// memory, or a cache beyond the point of coherency. Contents stay unchanged.
 ///
 /// An operation by address to the point of coherency takes effect in the caches of every PE in the
-/// shareability domain of its memory, which is inner shareable here, and so does `IC IALLUIS` (DDI
+/// shareability domain of its memory, which is inner shareable here; so does `IC IALLUIS` (DDI
 /// 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete after a DSB
 /// ([`clean`] ends with one), and comes first: an instruction cache that was invalidated earlier
 /// could be filled again from a unified cache that still has the line. `IC IALLUIS` is complete

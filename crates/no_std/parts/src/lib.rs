@@ -90,7 +90,7 @@ struct Window {
     lost: bool,
 }
 
-/// Maximum number of samples in progress: while one CPU is in a sample, the other is at most in the next one.
+/// Maximum number of samples in progress: while one CPU is in a sample, the other is at most one sample ahead.
 const WINDOWS: usize = 4;
 
 /// Follows the activities of both CPUs.

@@ -71,7 +71,7 @@ impl<'l> Side<'l> {
     }
 
     /// Returns the time of the newest note that certainly exists. A CPU writes its notes in order, so
-    /// all earlier notes of EL2 exist, and all earlier notes of the guest, if they are read afterwards.
+    /// all earlier notes of EL2 exist; so do those of the guest, if they are read afterwards.
     pub fn noted_until(&self) -> u64 {
         let newest = self.logs[EL2].count().checked_sub(1);
         let newest = newest.and_then(|number| self.logs[EL2].get(number));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests examples, and that parts add up to samples for any notes.
+//! Tests examples, and checks that parts add up to samples for any notes.
 
 use abi::event_word;
 use proptest::prelude::*;

@@ -50,7 +50,7 @@ macro_rules! arguments {
     };
 }
 
-/// Keeps `read`, unless `field` has a value already.
+/// Stores `read` in `field`, unless the field already has a value.
 fn keep_first<T: Default + PartialEq>(field: &mut T, read: T) {
     if *field == T::default() {
         *field = read;
@@ -75,9 +75,9 @@ pub const CELL_DEADLINE: &str = "cell-deadline";
 pub const SEED: &str = "seed";
 /// Gives the guest's CPUs idle states besides WFI.
 pub const GUEST_STATES: &str = "guest-states";
-/// Asks for a checkpoint of a simulator before the measurement.
+/// Asks a simulator for a checkpoint before the measurement.
 pub const CHECKPOINT: &str = "checkpoint";
-/// Gives the clock of a simulator's cores, in MHz.
+/// Gives the clock frequency of a simulator's cores, in MHz.
 pub const CORE_MHZ: &str = "core-mhz";
 /// Reserves a CPU that enforces the deadlines.
 pub const KEEP_CPU: &str = "keep-cpu";
@@ -101,7 +101,7 @@ arguments! {
         check: Option<&'a str> = "check", read_text;
         /// The code paths to run once each, for a tracer: `all`, or comma-separated names.
         cost: Option<&'a str> = "cost", read_text;
-        /// Runs few passes of each path, with short pauses, for a simulator of cores.
+        /// Runs only a few passes of each path, with short pauses, for a core simulator.
         cost_brief: bool = COST_BRIEF, read_switch;
         /// Empties caches and TLBs before each pass of a path.
         cost_cold: bool = COST_COLD, read_switch;
@@ -119,15 +119,15 @@ arguments! {
         given_alone: bool = GIVEN_ALONE, read_switch;
         /// Seed of random choices.
         seed: Option<u64> = SEED, read_count;
-        /// Wake-ups of a soak that runs instead of the plan.
+        /// Number of wake-ups in a soak that runs instead of the plan.
         soak: Option<u64> = "soak", read_count;
-        /// Wake-ups of a soak without other operations.
+        /// Number of wake-ups in a soak without other operations.
         stress: Option<u64> = "stress", read_count;
-        /// Length of a soak of Linux in seconds; the program that otherwise measures Linux runs the soak.
+        /// Length of a Linux soak, in seconds; the program that otherwise measures Linux runs the soak.
         linux_soak: Option<u64> = "linux-soak", read_count;
-        /// Asks the simulator for a checkpoint before measuring. The program on Linux then also asks for its arguments.
+        /// Asks the simulator for a checkpoint before measuring and, on Linux, afterwards for the program's arguments.
         checkpoint: bool = CHECKPOINT, read_switch;
-        /// Clock of the cores of a simulator, in MHz, which converts ticks to cycles.
+        /// Clock frequency of a simulator's cores, in MHz; converts ticks to cycles.
         core_mhz: Option<u64> = CORE_MHZ, read_count;
     }
     hypervisor {
@@ -164,8 +164,8 @@ pub enum Program {
     Trials,
 }
 
-/// The images of a boot that must be built for tests (Cargo's feature `planted`): they contain code
-/// that no measurement uses, mostly planted faults.
+/// Which images of a boot must be built for tests (Cargo's feature `planted`): such images contain
+/// code that no measurement uses, mostly planted faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planted {
     /// The hypervisor.
@@ -229,9 +229,9 @@ impl<'a> Part<'a> for Plan {
     }
 }
 
-/// The hypervisor's view of the plan's arguments. The hypervisor measures nothing, so it checks
-/// only their names and leaves their values to the guest; but one value decides which image of
-/// the guest runs.
+/// The hypervisor's view of the plan's arguments. The hypervisor measures nothing, so it only checks
+/// the arguments' names, and leaves their values to the guest, except those that decide which image
+/// of the guest runs and how much memory a neighbour may need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// The atomic instructions that the guest must be compiled to use, if the arguments name them.
@@ -382,10 +382,10 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the guest's part of `bootargs`: everything except the hypervisor's words, with the
-/// original spaces. The pieces, concatenated, are the text.
+/// original spaces. The concatenated pieces are the text.
 pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
     let mut text = bootargs.trim_ascii_end();
-    // Words removed from the end leave no spaces.
+    // Words removed from the end leave no trailing spaces.
     while let Some(word) = text.split_ascii_whitespace().next_back()
         && is_for_hypervisor(word)
     {
@@ -395,7 +395,7 @@ pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
     pieces.filter(|piece| !is_for_hypervisor(piece.trim_ascii_end()))
 }
 
-/// Returns the words of a plan's text that the hypervisor, too, reads at boot; see [`Names`].
+/// Returns the words of a plan's text that the hypervisor also reads at boot; see [`Names`].
 pub fn read_at_boot(plan: &str) -> impl Iterator<Item = &str> {
     let is_read = |word: &&str| {
         let argument = word.strip_prefix(PREFIX).unwrap_or_default();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The dimensions that a boot fixes for all its cells: the guest has an image for each word of
-//! `atomics`, and a kernel decides at its boot how it idles.
+//! `atomics`, and Linux decides at its boot how it idles.
 //!
 //! The host boots once for each requested choice ([`Plan::choices`]), with that choice's part of
 //! the plan ([`Plan::chosen`]). The hypervisor chooses the image
@@ -17,7 +17,7 @@ pub struct Choice {
     /// The atomic instructions of the guest, if they were requested; otherwise the best that the
     /// machine has.
     pub atomics: Option<Atomics>,
-    /// How Linux idles, where it is the guest.
+    /// How Linux idles, if Linux is the guest.
     pub cpuidle: LinuxCpuidle,
 }
 

@@ -72,8 +72,8 @@ impl CpuSet {
         })
     }
 
-    /// Returns the first CPU of the set that a machine of `cpus` CPUs does not have. `all` never has such a
-    /// CPU.
+    /// Returns the first CPU of the set, if any, that is missing on a machine of `cpus` CPUs. `all` never has
+    /// such a CPU.
     #[must_use]
     pub fn beyond(&self, cpus: usize) -> Option<usize> {
         (cpus..MAX_CPUS).find(|&cpu| *self != Self::ALL && self.has(cpu))

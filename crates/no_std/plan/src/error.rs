@@ -61,7 +61,7 @@ pub enum Error<'a> {
         /// Value as given.
         word: &'a str,
     },
-    /// The value is not two CPUs.
+    /// The value is not a pair of CPUs.
     Pair {
         /// Dimension.
         key: &'a str,

@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::error::Error;
 
-/// Longest exit latency, us: an order of magnitude above real ones. During the exit, EL2 answers no CPU.
+/// Longest exit latency, us: an order of magnitude above real ones. During the exit, EL2 answers no other CPU.
 const LONGEST_EXIT: u32 = 10_000;
 /// Longest residency, microseconds: a second.
 const LONGEST: u32 = 1_000_000;
@@ -58,7 +58,7 @@ impl GuestStates {
     }
 
     /// Reads states. `None` if `text` has another form or more than [`Self::MOST`] states, or if a state takes more
-    /// than 10 ms to leave or a second to pay off, pays off before it could be left, or is no deeper than the previous.
+    /// than 10 ms to leave or a second to pay off, pays off before it could be left, or is no deeper than the last.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut states = ArrayVec::new();

@@ -70,10 +70,10 @@ pub struct Plan {
     pub stages: Dimension<Stages>,
     /// The most wake-ups per cell.
     pub iterations: u32,
-    /// Whether a cell may end early, once its passes repeat each other.
+    /// Whether a cell may end early, once its passes agree.
     pub settle: bool,
-    /// Time that a cell may take besides the requested pauses, in milliseconds of the guest; 0 for
-    /// no bound. `None` selects the default of [`Limits::of`].
+    /// Time that a cell may take besides the requested pauses, in guest milliseconds; 0 for no bound.
+    /// `None` selects the default of [`Limits::of`].
     pub cell_ms: Option<u32>,
     /// The part of the cells to measure.
     pub shard: Shard,
@@ -91,10 +91,10 @@ pub struct Plan {
     pub event_loses_irq: bool,
 }
 
-/// One part of the cells, dealt out like cards: part `index` of `of`, from 1.
+/// One part of the cells, which are dealt out like cards: part `index` of `of`, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// Number of the part, counted from 1.
     pub index: u32,
     /// Number of parts.
     pub of: u32,
@@ -106,7 +106,7 @@ impl Shard {
     /// The single part that has every cell.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
-    /// Returns part `further` of this part.
+    /// Divides this part, too, and returns its part `further`.
     #[must_use]
     pub const fn part(self, further: Self) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Shard {
         }
     }
 
-    /// Whether listed cell `number`, from 0, belongs to this part.
+    /// Whether listed cell `number`, counted from 0, belongs to this part.
     const fn has_cell(self, number: usize) -> bool {
         number % self.of as usize == self.index as usize - 1
     }
@@ -171,7 +171,7 @@ impl Plan {
         }
     }
 
-    /// Whether `cell` runs once more with time stamps. Of the pairs in `all`, only the first two
+    /// Whether `cell` runs once more with time stamps. Of the pairs in `all`, only the pair of the first two
     /// CPUs and separately named pairs do so: a map of pairs shows no stages, and stamping every pair would
     /// double the map's time.
     #[must_use]
@@ -193,7 +193,7 @@ impl Plan {
                 .any(|pair| pair.may_begin_at(place))
     }
 
-    /// Returns the most requests that one block of `cell` can make with times drawn in advance.
+    /// Returns the largest number of requests whose times are drawn in advance for one block of `cell`.
     #[must_use]
     pub fn drawn(&self, cell: &Cell) -> u64 {
         let made = self.iterations.div_ceil(PASSES) + cell.workload.unrecorded();

@@ -6,7 +6,7 @@
 //!
 //! The budget depends on how long a measurement takes, never on measured values, and it applies
 //! before the wake-ups are made, not while they are made. A first short block measures the cost of one wake-up, which
-//! decides once how many wake-ups each pass makes. So all passes, forwards or backwards, have
+//! decides once and for all how many wake-ups each pass makes. So all passes, forwards or backwards, have
 //! equally many, and no sample is taken or dropped because of its value. Only a cell whose cost
 //! grows later has shorter later passes.
 
@@ -30,8 +30,8 @@ pub const BALANCED: u32 = 2;
 /// from each further pass, are enough for a median, whatever a wake-up costs.
 const FIRST: u32 = 20;
 
-/// Default time of a cell in milliseconds of the guest, if its counter counts instructions: a
-/// millisecond is 10^6 instructions, which an emulator runs slowly.
+/// Default time of a cell in guest milliseconds, if its counter counts instructions: a millisecond is
+/// then 10^6 instructions, which an emulator runs slowly.
 const MS_OF_INSTRUCTIONS: u32 = 10;
 /// Default time of a cell in milliseconds, if the counter counts time.
 const MS_OF_TIME: u32 = 500;

@@ -30,7 +30,7 @@ pub enum Pair {
     All {
         /// The most pairs.
         most: u32,
-        /// Seed of the sample, if there are more pairs than that.
+        /// Seed of the sample, if there are more than `most` pairs.
         seed: u32,
     },
 }
@@ -65,7 +65,7 @@ impl Pair {
         }
     }
 
-    /// Returns a CPU of the pair that a machine of `cpus` CPUs does not have.
+    /// Returns a CPU of the pair, if any, that is missing on a machine of `cpus` CPUs.
     pub(crate) fn beyond(self, cpus: usize) -> Option<usize> {
         match self {
             Self::Of { from, to } => [from, to].map(usize::from).into_iter().find(|&n| n >= cpus),
@@ -177,7 +177,7 @@ impl Pairs {
     }
 
     /// Draws at most `most` pairs with `seed`, evenly spread; returns all pairs if there are no more
-    /// than that.
+    /// than `most`.
     pub fn sample(self, most: u32, seed: u32) -> impl Iterator<Item = Pair> {
         let all = self.count();
         let taken = all.min(most.into());

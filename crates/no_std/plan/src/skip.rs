@@ -11,11 +11,11 @@ use crate::{Cell, CpuSet, Noise, PREFIX, Pair, Trap, Under};
 /// Properties of the machine that decide whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
     /// FEAT_WFxT: WFET and WFIT.
     pub wfxt: bool,
-    /// FEAT_LSE, in every CPU: atomic instructions.
+    /// FEAT_LSE in every CPU: atomic instructions.
     pub lse: bool,
     /// FEAT_ECV, which includes slower event streams.
     pub ecv: bool,
@@ -25,7 +25,7 @@ pub struct Machine {
     pub linux: bool,
     /// Layer below the guest.
     pub under: Under,
-    /// Settings that are fixed for a whole boot, where cells can't change them; other boots have
+    /// Settings that are fixed for a whole boot, if cells can't change them; other boots have
     /// other settings.
     pub given: Option<Given>,
     /// Whether CPUs run at the same time, and not one after another.
@@ -40,8 +40,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Four simultaneous CPUs, 1 GHz and every feature, on Rouse: for callers that expand a plan
-    /// without a machine.
+    /// A machine under Rouse with four simultaneous CPUs, a 1 GHz counter and every feature, for callers
+    /// that expand a plan without a real machine.
     pub const COMPLETE: Self = Self {
         cpus: 4,
         wfxt: true,
@@ -108,7 +108,7 @@ impl fmt::Display for Given {
     }
 }
 
-/// The reason why a cell does not run. Of several reasons, the first in the order below is reported.
+/// The reason why a cell does not run. If there are several, the first in the order below is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum SkipReason {
     /// The workload belongs to another guest.
@@ -117,7 +117,7 @@ pub enum SkipReason {
         /// guest runs, and the workload belongs to Linux.
         linux: bool,
     },
-    /// `stream` without an untrapped WFE: EL2 ends a trapped WFE at once.
+    /// The workload is `stream`, but the wait is not an untrapped WFE: EL2 ends a trapped WFE at once.
     StreamAlone,
     /// The workload is `overshoot`, but the wait has no poll with its own limit.
     NoLimit,
@@ -125,7 +125,7 @@ pub enum SkipReason {
     NeverPolls,
     /// The requested trap is for an instruction that the wait does not execute.
     NothingTraps(Trap),
-    /// The layer below traps other waits than the cell wants, and only a reboot of that layer can change this.
+    /// The layer below traps a different set of waits than the cell wants; only a reboot of that layer can change this.
     TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
@@ -133,7 +133,7 @@ pub enum SkipReason {
     NoHypervisor,
     /// The guest should own its CPU interface, but the layer below does not allow that.
     NotDirect(Under),
-    /// Likewise, but because the machine has a GICv2, whose SGIs the guest can't send itself.
+    /// The guest should own its CPU interface, but on the machine's GICv2, the guest can't send SGIs itself.
     NotDirectGicV2,
     /// The hypervisor would have to poll for a fixed time or know that the guest polls, but it
     /// follows only its own rules.
@@ -146,9 +146,9 @@ pub enum SkipReason {
     NeighbourInjects,
     /// A WFE should give the CPU away, but nothing takes the CPU back.
     YieldsForEver,
-    /// One of WFI and WFE should trap without the other, but this hypervisor traps both or neither.
+    /// Only one of WFI and WFE should trap, but this hypervisor traps both or neither.
     TrapsTogether(Under),
-    /// A wait should trap, but this hypervisor never traps one.
+    /// A wait should trap, but this hypervisor never traps waits.
     NeverTraps(Under),
     /// WFE without an event stream: nothing would make up for a lost event.
     Unbounded,
@@ -165,7 +165,7 @@ pub enum SkipReason {
     NoLse,
     /// The cell needs WFET, but the machine has no FEAT_WFxT.
     NoWfxt,
-    /// Interrupts arrive at a CPU that waits for events, and the machine would lose some of them.
+    /// Interrupts arrive at a CPU that waits for events, and the machine would lose some of these interrupts.
     LosesInterrupts,
     /// `cold` is requested, but no probe found that the machine models caches.
     NoCaches,
@@ -193,14 +193,14 @@ pub enum SkipReason {
     NoTarget,
     /// The list of callers is empty.
     NoCaller,
-    /// Noise is requested, but CPUs take turns: noise can't disturb the others, and its instructions would count
+    /// Noise is requested, but CPUs take turns: noise can't disturb other CPUs, and its instructions would count
     /// in the samples.
     NoiseTakesTurns,
     /// Noise is requested, but the workload uses every CPU, however many there are.
     NoBystander,
     /// Noise is requested, but too few CPUs take no part.
     FewBystanders {
-        /// Noise that the CPUs are to make.
+        /// The requested noise.
         noise: Noise,
         /// Number of CPUs that would be enough.
         cpus: usize,

@@ -105,7 +105,7 @@ ways! {
     Yield = "yield": { polls: true, keeps_a_limit: true },
     /// WFE with the monitor armed on the request word, bounded by the event stream.
     Wfe = "wfe": { polls: true, uses_events: true, keeps_a_limit: true, needs_stream: true },
-    /// WFE without monitor; the waker sends an event.
+    /// WFE without a monitor; the waker sends an event.
     WfeSev = "wfe-sev": { polls: true, uses_events: true, keeps_a_limit: true, needs_stream: true, needs_sev: true },
     /// WFET with the monitor armed on the request word, bounded by its deadline.
     Wfet = "wfet": { polls: true, uses_events: true, keeps_a_limit: true, needs_wfxt: true },

@@ -65,8 +65,8 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     }
 }
 
-/// Returns the prefix of a family's names, like `governor:`, or `linux-` for the workloads of another program;
-/// empty if `name` has no family.
+/// Returns the prefix of the family of `name`, such as `governor:` or, for the workloads of another program,
+/// `linux-`; empty if `name` has no family.
 pub(crate) fn family(name: &str) -> &str {
     const LINUX: &str = "linux-";
     match name.split_once(':') {
@@ -79,7 +79,7 @@ pub(crate) fn family(name: &str) -> &str {
 words! {
     /// The reason why a cell ended.
     End {
-        /// The cell's passes repeat each other.
+        /// The cell's passes agree.
         Settled = "settled",
         /// The cell has all requested wake-ups.
         Samples = "samples",
@@ -105,7 +105,7 @@ words! {
         Resched = "resched",
         /// An interrupt always requests the call.
         Ipi = "ipi",
-        /// Like `resched`, but the scheduler does not search for work if there was none.
+        /// Like `resched`, but the scheduler does not search other CPUs for work if this CPU has none.
         SkipNewidle = "skip-newidle",
         /// Like `resched`, but the idle loop returns at once if there is nothing to run.
         SmIdle = "sm-idle",
@@ -131,7 +131,7 @@ words! {
         Exponential = "exponential",
     }
 
-    /// How shallow a CPU stays in the window that a request to a device opens.
+    /// How shallow a CPU's idle states stay in the window opened by a request to a device.
     PsdLimit {
         /// The CPU stays in the shallowest state: it polls.
         Poll = "poll",
@@ -207,7 +207,7 @@ words! {
         Adaptive = "adaptive",
     }
 
-    /// Whether a polling guest tells EL2, which then does not poll too.
+    /// Whether a polling guest tells EL2 that it polls, so that EL2 does not poll as well.
     Hint {
         /// The guest does not tell EL2.
         Silent = "silent",
@@ -267,7 +267,7 @@ words! {
 }
 
 impl Default for Under {
-    /// Returns the layer below for results that do not name one.
+    /// Returns the layer assumed for results that do not name one.
     fn default() -> Self {
         Self::Rouse
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boot arguments are written, read and refused.
+//! Tests how boot arguments are written, read and refused.
 
 use plan::*;
 
@@ -202,7 +202,7 @@ fn the_hypervisor_reads_how_large_neighbours_are() {
     ] {
         let (read, _) = Arguments::<Names>::read(text);
         assert_eq!(read.plan.neighbours, expected, "{text}");
-        // The guest's plan has this size, too.
+        // The guest's full plan gives the same size.
         let plan = Arguments::parse(text).map(|parsed| parsed.plan);
         let most = plan.ok().and_then(|plan| {
             let there = plan.lists.neighbour.values.into_iter();
@@ -229,7 +229,7 @@ fn an_image_runs_what_is_its_own_and_says_what_it_is() {
     assert_eq!(on(llsc, Llsc, true), Ok(vec![Llsc]));
     assert_eq!(on(llsc, Lse, true), Err(OtherImage::Asked(Llsc)));
     assert_eq!(on(lse, Lse, true), Ok(vec![Lse]));
-    // Without LSE, the image skips every cell; on a machine with LSE, it refuses the plan.
+    // On a machine without LSE, the image skips every cell; on one with LSE, it refuses the plan.
     assert_eq!(on(lse, Llsc, false), Ok(vec![Lse]));
     assert_eq!(on(lse, Llsc, true), Err(OtherImage::Asked(Lse)));
     // Each boot gets one of the words that the host asks for.

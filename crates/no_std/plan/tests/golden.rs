@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells that some plans expand to, on three machines: `golden/plans.txt`.
 //!
-//! A change to that file means that the same options give people other cells than before.
+//! A change to that file means that the same options now give different cells.
 //! `UPDATE=1` in the environment rewrites the file, so that people can look at the difference.
 
 use std::fmt::Write;

@@ -80,7 +80,7 @@ fn the_first_block_tells_what_one_costs() {
     assert_eq!(blocks(&limits(2000, 10), |_| 1000), [[20], [1], [1], [1]]);
 }
 
-/// Each pass has 50 wake-ups that cost 1000 each. From number 50 on, each costs 2000: the second
+/// Each pass is planned as 50 wake-ups at 1000 each. From number 50 on, each costs 2000: the second
 /// pass takes 100 000, and the third can have only one wake-up. Then the mean is 1504, and the last
 /// pass has 48 000 left.
 #[test]
@@ -144,7 +144,7 @@ fn a_cell_has_the_time_that_is_named_and_its_own_pauses() {
     assert_eq!(of("rouse.workload=timer", mhz, true).2, 62_500);
     let notify = "rouse.workload=notify rouse.service-us=4";
     assert_eq!(of(&format!("{notify} rouse.gap-us=7"), mhz, true).2, 687);
-    // Of two times that run at once, only the longer one counts.
+    // If two times overlap, only the longer one counts.
     let open = of(
         &format!("{notify} rouse.gap-us=7 rouse.arrival-us=20"),
         mhz,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the expansion with one that is written in the plainest way: nested loops over the
-//! lists, the slowest outermost, and each cell only where it first occurs.
+//! Compares a plan's expansion with one written in the plainest way, as nested loops over the lists:
+//! the slowest list is outermost, and each cell is kept only where it first occurs.
 
 use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
 

@@ -11,7 +11,7 @@ fn refused(text: &str) -> String {
     Arguments::parse(text).unwrap_err().to_string()
 }
 
-/// Returns the names of the waits that the list `text` means.
+/// Returns the names of the waits for which the list `text` stands.
 fn waits(text: &str) -> String {
     let plan = plan(&format!("rouse.wait={text}"));
     let waits = plan.lists.wait.values.iter();
@@ -59,7 +59,7 @@ fn a_cell_reads_its_words_or_names_them() {
         assert_eq!(cell.word(key).unwrap().to_string(), word);
     }
     assert_eq!(cell.wait, Wait::Governed(Governor::Teo62));
-    // Words of older results, and the words that are written for them.
+    // Words of older results, and the words that replace them in new results.
     for (word, now) in [("same", "100"), ("other", "0"), ("85", "85")] {
         cell.set("completion", word).unwrap();
         assert_eq!(cell.word("completion").unwrap().to_string(), now);

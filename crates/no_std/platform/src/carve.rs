@@ -33,7 +33,7 @@ pub struct Division {
     pub guest: Region,
 }
 
-/// The RAM that is missing, and the minimum number of contiguous bytes that it needs.
+/// Which of the two, hypervisor or guest, lacks RAM, and the minimum number of contiguous bytes that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     /// The hypervisor's RAM.

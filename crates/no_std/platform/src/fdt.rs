@@ -20,7 +20,7 @@ pub const DESCRIBED_BY: &str = "rouse,described-by";
 pub const ACPI: &str = "acpi";
 
 impl<'a> Platform<'a> {
-    /// Reads the machine from the flattened device tree `blob`; its lists go into `room`.
+    /// Reads the machine from the flattened device tree `blob`; the machine's lists go into `room`.
     ///
     /// # Errors
     /// Returns an [`Error`] that names the node and property that is missing or does not have the form
@@ -240,7 +240,7 @@ fn enable_method(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
                 None => Ok(Enable::SpinTable(release)),
             }
         }
-        // Without a method, the CPU is already running, or entered together with the first CPU.
+        // Without a method, the CPU is already running, or entered the image together with the first CPU.
         None => Ok(Enable::Held),
         Some(_) => Err(Error::EnableMethod),
     }

@@ -144,7 +144,7 @@ where
             }
         }
         if let Some(seed) = self.seed {
-            // The kernel hashes the seed, so seeds only have to differ.
+            // The kernel hashes the seed, so it is enough that seeds differ.
             w.cells("rng-seed", &[(seed >> 32) as u32, seed as u32])?;
         }
         if self.described_by == Firmware::Acpi {
@@ -228,8 +228,8 @@ where
 }
 
 /// Writes the idle states (Devicetree binding `idle-states`): CPU_SUSPEND with the state's number
-/// as power state, a retention state of the core that returns to the caller (DEN0022, 5.4.2,
-/// original format). In the binding, the residency includes the entry.
+/// as the power state, a retention state of the core that returns to the caller (DEN0022, 5.4.2,
+/// original format). In the binding, the residency includes the time to enter the state.
 fn write_idle_states(w: &mut Writer<'_>, states: &[IdleState]) -> Result<(), BufferTooSmall> {
     w.begin_node("idle-states")?;
     w.strings("entry-method", &["psci"])?;

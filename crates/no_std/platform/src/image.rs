@@ -90,7 +90,7 @@ impl Granule {
 /// The reason why an image can't be a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The image has no such header.
+    /// The image has no header of an arm64 Image.
     NoImage,
     /// The image is big-endian.
     BigEndian,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the CPU with an affinity in a time that does not depend on the number of CPUs: a hash
+//! Finds the CPU with a given affinity in a time that does not depend on the number of CPUs: a hash
 //! table with open addressing, at most a quarter full.
 
 use crate::MAX_CPUS;
@@ -29,7 +29,7 @@ impl Index {
     }
 
     /// Returns the number of the CPU with `affinity`. `of` returns the affinity of the CPU with a
-    /// given number: a slot on the way may hold another CPU.
+    /// given number; the search needs it because a slot on the way may hold another CPU.
     #[inline]
     pub fn find(&self, affinity: u64, of: impl Fn(usize) -> u64) -> Option<usize> {
         let mut slot = first_slot(affinity);
@@ -46,8 +46,8 @@ impl Index {
     }
 }
 
-/// Returns the first slot to check: the upper bits of the product with 2^64 divided by the golden ratio,
-/// which scatters values that differ in few bits (Knuth, The Art of Computer Programming, volume 3,
+/// Returns the first slot to check: the upper bits of the product of the affinity and the constant 2^64 / golden
+/// ratio, a product that scatters values that differ in few bits (Knuth, The Art of Computer Programming, volume 3,
 /// 6.4).
 fn first_slot(affinity: u64) -> usize {
     (affinity.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.trailing_zeros())) as usize

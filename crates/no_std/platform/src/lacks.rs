@@ -45,8 +45,8 @@ impl GicV2 {
             )
     }
 
-    /// Returns the reason if the interfaces of [`Self::with_adjacent_pages`] have no second page. A page that has the
-    /// first one's identification is the first page again: the second has GICC_DIR only, and its other registers are
+    /// Returns the reason if an interface of [`Self::with_adjacent_pages`] has no second page. A page that has the
+    /// identification of the first page is a repetition of it: a second page has GICC_DIR only; its other registers are
     /// RES0 (IHI 0048B, 4.1.3; Cortex-A53's manual, DDI 0500, 9.2.6). A description without sizes, as in ACPI, leads to
     /// such a page if each page is repeated for 64 KiB.
     #[must_use]

@@ -149,8 +149,8 @@ impl GicV2 {
     /// GICC_IIDR and GICV_IIDR (IHI 0048B, 4.4 and 5.5).
     const IIDR: u64 = 0xfc;
 
-    /// Returns the MPIDR of a CPU with the Aff1 and Aff0 of an earlier one. An SGI of a GICv2 has no
-    /// affinity, and the driver finds its target by these two (`arch::gicv2`).
+    /// Returns the MPIDR of a CPU whose Aff1 and Aff0 equal those of an earlier CPU. An SGI of a GICv2 has no
+    /// affinity, and the driver finds its target by these two fields (`arch::gicv2`).
     #[must_use]
     pub fn alike(cpus: &[Cpu]) -> Option<u64> {
         let low = |cpu: &Cpu| cpu.mpidr & 0xffff;
@@ -158,8 +158,8 @@ impl GicV2 {
         (1..cpus.len()).find(is_alike).map(|n| cpus[n].mpidr)
     }
 
-    /// Returns the interfaces with the two pages of GICC and GICV one after the other. If the first
-    /// page is repeated, its last repetition is used. `read` reads a register at an address.
+    /// Returns the interfaces with the two pages of GICC, and those of GICV, one directly after the other. If
+    /// the first page is repeated, its last repetition is used. `read` reads a register at an address.
     #[must_use]
     pub fn with_adjacent_pages(self, read: impl Fn(u64) -> u32) -> Self {
         let adjacent = |all: Region| {
@@ -276,7 +276,7 @@ pub struct Report<'a> {
 /// The reason why a description is refused: what is missing or wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The tree's structure is damaged; the offset.
+    /// The tree's structure is damaged at this offset.
     Malformed(usize),
     /// Version of the format, and the oldest version with which it is compatible; 17 is not in that
     /// range.

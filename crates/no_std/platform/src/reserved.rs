@@ -11,7 +11,7 @@ use crate::Region;
 pub const MAX_RESERVED: usize = 64;
 
 /// Parts of the RAM that are in use, in the order of their addresses. No part is ever lost: beyond
-/// [`MAX_RESERVED`], the two parts with the smallest gap merge, and the gap becomes part of them.
+/// [`MAX_RESERVED`], the two parts with the smallest gap between them merge into one, which includes the gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved(ArrayVec<Region, { MAX_RESERVED + 1 }>);
 

@@ -66,7 +66,7 @@ impl Room {
         }
     }
 
-    /// Moves the CPU of [`Self::begin_with`] to the front, after all CPUs are read. If the list lacks
+    /// Moves the CPU of [`Self::begin_with`] to the front, after all CPUs have been read. If the list lacks
     /// that CPU, adds it there. In a full list, it replaces the last CPU.
     pub fn sort(&mut self) {
         let Some(mpidr) = self.first else { return };

@@ -350,7 +350,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Returns a property that is a string, or the first of its strings.
+    /// Returns a property's string, or the first one if it has several.
     pub fn string(&self, name: &str) -> Option<&'a str> {
         let text = self.property(name)?;
         let end = text.iter().position(|&byte| byte == 0);
@@ -365,7 +365,7 @@ impl<'a> Node<'a> {
             .filter(|text| !text.is_empty())
     }
 
-    /// Returns a property that is a number of one cell.
+    /// Returns the value of a property that is a number of one cell.
     pub fn cell(&self, name: &str) -> Option<u32> {
         cell(self.property(name)?, 0)
     }

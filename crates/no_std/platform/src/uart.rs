@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console UART, the kinds of UART that are known, and how boot arguments name one.
+//! Describes the console UART, the known kinds of UART, and the boot argument that names a UART.
 
 use crate::Region;
 use crate::claims::{END, Unfit};

@@ -23,7 +23,7 @@ const END: u64 = 1 << 48;
 pub struct Watchdog {
     /// Physical address of the watchdog's control frame.
     pub control: u64,
-    /// Whether the description keeps the watchdog from us: it belongs to the secure side, or is disabled.
+    /// Whether the description withholds the watchdog from us: it belongs to the secure side, or is disabled.
     pub kept: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Watchdog {
 pub struct Watchdogs {
     /// The recorded watchdogs.
     pub found: ArrayVec<Watchdog, MAX_WATCHDOGS>,
-    /// How many more are described.
+    /// Number of further watchdogs in the description.
     pub ignored: usize,
 }
 
@@ -46,8 +46,8 @@ impl Watchdogs {
 }
 
 impl Platform<'_> {
-    /// Returns the reason if `watchdog` must not be touched. A wrong description here justifies
-    /// neither refusing the machine nor writing to another device.
+    /// Returns the reason why `watchdog` must not be touched, if there is one. A wrong description here
+    /// justifies neither refusing the machine nor writing to another device.
     #[must_use]
     pub fn why_not(&self, watchdog: &Watchdog) -> Option<&'static str> {
         let Watchdog { control, kept } = *watchdog;

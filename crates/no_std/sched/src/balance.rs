@@ -45,7 +45,7 @@ pub struct SearchResult {
     /// A CPU with a waiting task, if any: the CPU with the most waiting tasks, and among equal ones
     /// the CPU with the highest load.
     pub busiest: Option<usize>,
-    /// Whether any CPU has a waiting task; `None` if not all were checked.
+    /// Whether any CPU has a waiting task; `None` if not all CPUs were checked.
     pub overloaded: Option<bool>,
 }
 

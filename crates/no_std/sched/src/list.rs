@@ -34,14 +34,14 @@ macro_rules! constructors {
         }
 
         impl $name {
-            /// Creates a value that leads nowhere.
+            /// Creates a link to no element, or an empty list.
             #[must_use]
             #[cfg(not(loom))]
             pub const fn new() -> Self {
                 Self(AtomicU32::new(NONE))
             }
 
-            /// Creates a value that leads nowhere.
+            /// Creates a link to no element, or an empty list.
             #[must_use]
             #[cfg(loom)]
             pub fn new() -> Self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures how busy a CPU was recently: the share of time for which it ran, weighted by recency:
-//! the weight halves every 32 periods of 1024 us. This module uses the decay and the range of
+//! Measures how busy a CPU was recently: the share of time for which it ran, with a weight for recency
+//! that halves every 32 periods of 1024 us. This module uses the decay and the range of
 //! Linux's per-entity load tracking (P. Turner, 2011;
 //! `Documentation/scheduler/sched-capacity.rst`), for one average, which is updated when the CPU
 //! changes between running and idle.

@@ -65,8 +65,8 @@ pub fn text() -> Result<String, String> {
     String::from_utf8(text).map_err(|_| "the simulator's text is no UTF-8".into())
 }
 
-/// The simulator's file `records`, which the simulator shows. It replaces the simulated serial
-/// port, where each character would be an access to a device.
+/// The file `records` in the simulator's folder, whose contents the simulator shows. The file replaces the simulated
+/// serial port, where each character would be an access to a device.
 #[derive(Debug, Default)]
 pub struct Records {
     written: usize,

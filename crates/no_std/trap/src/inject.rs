@@ -27,7 +27,7 @@ const DIT: u64 = 1 << 24;
 const SCTLR_SPAN: u64 = 1 << 23;
 const SCTLR_DSSBS: u64 = 1 << 44;
 
-/// Returns the entry for an exception taken from `spsr`, with the guest's `vbar` and `sctlr`.
+/// Returns the state on entry to an exception taken from `spsr`, with the guest's `vbar` and `sctlr`.
 #[must_use]
 pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
     let offset = if spsr & AARCH32 != 0 {

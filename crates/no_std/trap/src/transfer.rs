@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Decodes the loads and stores of general registers that a data abort's syndrome does not describe (ISV =
-//! 0): the ones with base register write-back, and pairs. Rejects other instructions that the syndrome does
-//! not describe: accesses to SIMD and FP registers, exclusive and atomic accesses, and accesses to tags.
+//! 0): the ones with base register write-back, and those of register pairs. Rejects other instructions that the
+//! syndrome does not describe: accesses to SIMD and FP registers, exclusive and atomic accesses, and accesses to tags.
 
 use crate::abort::Access;
 
@@ -71,7 +71,7 @@ impl Transfer {
         let write = instruction >> 22 & 1 == 0;
         let (size, sign_extend) = match (instruction >> 30, write, form) {
             (0, ..) => (4, false),
-            // LDPSW has no non-temporal form, and STGP has the encoding of a store form of LDPSW.
+            // LDPSW has no non-temporal form, and STGP has the encoding that a store form of LDPSW would have.
             (1, false, 1..) => (4, true),
             (2, ..) => (8, false),
             _ => return None,
@@ -112,7 +112,7 @@ impl Transfer {
     }
 
     /// Whether this instruction, with `base` in its base register, explains an abort at `far` with
-    /// WnR = `write`. If not, another CPU has replaced the instruction meanwhile. The whole
+    /// WnR = `write`. If not, another CPU has replaced the instruction since. The whole
     /// transfer must be in one page, and aligned like accesses to devices.
     #[must_use]
     pub const fn fits(&self, far: u64, write: bool, base: u64) -> bool {

@@ -63,8 +63,8 @@ impl fmt::Display for Fault {
 }
 
 impl List {
-    /// Checks the rules that hold at any time while `vcpu` injects and is at EL2. `asked` has the
-    /// requests that the bank currently serves.
+    /// Checks the rules that hold at any time while the hypervisor injects the interrupts of `vcpu` and its
+    /// CPU is at EL2. `asked` has the requests that the bank currently serves.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.

@@ -17,8 +17,8 @@ pub fn replace_part(access: Access, start: u64, value: u64, written: u64) -> u64
     value & !mask | written << shift & mask
 }
 
-/// Whether `access` is a naturally aligned part, not larger than `size` bytes,
-/// of a register of `size` bytes.
+/// Whether `access` covers a naturally aligned part of a register of `size` bytes,
+/// or all of it.
 pub const fn is_aligned_part(access: Access, size: u32) -> bool {
     access.size <= size && access.offset.is_multiple_of(access.size as u64)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything about the interrupts of one vCPU on the CPU that runs it: the registers of its
-//! redistributor ([`Private`]), its list ([`List`]), the distributor that it shares, and the
-//! timers' lines that drive some of its PPIs.
+//! redistributor ([`Private`]), its list ([`List`]), the distributor that it shares with other vCPUs,
+//! and the timers' lines that drive some of its PPIs.
 //!
 //! A hypervisor implements [`Interface`] with a CPU's registers, and a test with a model of them;
 //! this module works with both.
@@ -26,7 +26,7 @@ pub trait Interface: Bank {
     fn ended(&self) -> u32;
     /// The last request of [`Bank::ask`], as the CPU's register holds it.
     fn asked(&self) -> Asked;
-    /// PPIs that are mapped to the physical interrupt with the PPI's number.
+    /// PPIs that are each mapped to the physical interrupt with the same number.
     fn timers(&self) -> u32;
     /// Timers of [`Self::timers`] whose lines are high.
     fn lines(&self) -> u32;
@@ -88,7 +88,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// Makes SGI or PPI `intid` pending; returns whether it was listed. `hw` is the physical
-    /// interrupt to which it is mapped; that interrupt is then active.
+    /// interrupt to which it is mapped, if any; the physical interrupt is active at that time.
     #[inline(always)]
     pub fn inject(&mut self, intid: u32, hw: Option<u32>) -> bool {
         match self.private.ready(intid) {
@@ -132,8 +132,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// Brings the list registers in line with the registers of the virtual interrupt controller
-    /// after a write. Returns whether every other vCPU has to do the same, because a released
-    /// interrupt may now be theirs.
+    /// after a write. Returns whether every other vCPU has to do the same, because one of them may
+    /// now get an interrupt that this vCPU has released.
     #[must_use]
     pub fn evaluate(&mut self) -> bool {
         let (private, interface) = (self.private, &mut self.interface);
@@ -163,8 +163,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
             .set_active(&mut self.interface, intid, priority, true);
     }
 
-    /// Enables the physical interrupts of the timers whose interrupts can be delivered. If another
-    /// timer's line is high, its interrupt stays pending in the physical GIC until the line goes low.
+    /// Enables the physical interrupts of the timers whose virtual interrupts can be delivered. If
+    /// another timer's line is high, its interrupt stays pending in the physical GIC until the line goes low.
     pub fn follow_timers(&mut self) {
         let timers = self.interface.timers();
         let ready = self.private.ready_intids() & timers;
@@ -174,8 +174,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     /// The physical interrupt of a timer is active from the time it is taken until its virtual
     /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back,
     /// or it may now be a software interrupt, whose end does not reach the physical one. So this
-    /// function deactivates the physical interrupts of all timers outside `listed`. Timers'
-    /// interrupts arrive again if their lines are high.
+    /// function deactivates the physical interrupts of all timers outside `listed`. A timer's
+    /// interrupt arrives again if its line is high.
     fn release_timers(&mut self, listed: u32) {
         let timers = self.interface.timers();
         self.interface.clear_active(timers & !listed);
@@ -199,7 +199,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
             .with(|distributor| list.publish_spis(interface, distributor, vcpu));
     }
 
-    /// Moves listed pending interrupts back to the registers.
+    /// Moves pending interrupts from the list back to the registers of the virtual interrupt controller.
     pub fn unlist(&mut self) {
         let (private, shared) = (self.private, &self.shared);
         self.list.drain(&mut self.interface, |one| match one.hw() {

@@ -95,7 +95,7 @@ impl Distributor {
         self.enables & 0b10 != 0
     }
 
-    /// Whether SPI n may be delivered to `vcpu`: it is enabled, forwarded and routed there. SPIs
+    /// Whether SPI n may be delivered to `vcpu`: it is enabled, forwarded and routed to it. SPIs
     /// that may go to any vCPU go to the first vCPU.
     pub(crate) const fn is_deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
         let ready = self.enabled & !self.active;
@@ -125,14 +125,14 @@ impl Distributor {
         })
     }
 
-    /// Makes an SPI that was taken and not delivered pending again, unless software has cleared its
+    /// Makes an SPI pending again that was taken but not delivered, unless software has cleared its
     /// pending state.
     pub const fn give_back(&mut self, intid: u32) {
         self.pending |= 1 << (intid - PRIVATE) & !self.withdraw;
     }
 
-    /// Clears the active state of SPI `intid` if software set it by a register write; returns
-    /// whether it did.
+    /// Clears the active state that software set for SPI `intid` by a register write; returns
+    /// whether there was such a state.
     pub(crate) fn deactivate(&mut self, intid: u32) -> bool {
         let bit = spi_index(intid.into()).map_or(0, |n| 1 << n);
         let was = self.active & bit != 0;

@@ -6,7 +6,7 @@
 //! If it can be delivered, it is in a list register or in the queue for one, both in [`List`].
 //! While the guest handles the interrupt, it is active in one of these types. [`List::sync`] moves
 //! interrupts between the first two states after a register has changed; the CPU interface does the
-//! rest by itself. [`Delivery`] combines the parts, on any CPU. [`switch`] hands delivery to the
+//! rest by itself. [`Delivery`] combines these types for one vCPU. [`switch`] hands delivery to the
 //! hardware and back.
 //!
 //! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and affinity routing always on.
@@ -67,6 +67,6 @@ pub struct Access {
     pub offset: u64,
     /// Bytes: 1, 2, 4 or 8.
     pub size: u32,
-    /// The value to write; `None` reads.
+    /// The value to write; `None` for a read.
     pub write: Option<u64>,
 }

@@ -6,20 +6,20 @@
 //! stays there until it ends, and until then each access by the guest to its CPU interface traps:
 //! hardware would not know which interrupt an end refers to (12.4.5, EOIcount). An active interrupt
 //! is also in the queue if a register can't represent its state: on a write of ICC_EOIR1_EL1,
-//! hardware deactivates the interrupt with the running priority (12.2, ICV_EOIR1_EL1), so the
-//! priority of an active interrupt must not change in a register, and an interrupt that software
+//! hardware deactivates the interrupt with the running priority (12.2, ICV_EOIR1_EL1). So the
+//! priority of an active interrupt must not change in a register; and an interrupt that software
 //! has set active has no running priority.
 //!
-//! Rules that always hold between two calls:
+//! Rules that always hold between calls:
 //! - no INTID is in two list registers, nor in a list register and in the queue;
 //! - the most urgent interrupt that can be acknowledged is in a list register;
-//! - while such an interrupt is in the queue, the bank is asked for a maintenance interrupt once no
-//!   register is pending;
-//! - while an active interrupt is in the queue, the bank is asked for the traps.
+//! - while an interrupt that can be acknowledged is in the queue, the bank is asked for a maintenance
+//!   interrupt as soon as no register is in the pending state;
+//! - while an active interrupt is in the queue, the bank is asked to trap accesses to the CPU interface.
 //!
-//! For each private INTID, the list remembers the last register, and the value that it gets at the
-//! next arrival. So an SGI that arrives repeatedly takes the same register without a search: this
-//! takes a load, a check that the register is empty, and a write ([`List::arrive`]). A hypervisor
+//! For each private INTID, the list remembers the register that held it last, and the value for that
+//! register at the next arrival. So an SGI that arrives repeatedly takes the same register without a
+//! search: a load, a check that the register is empty, and a write suffice ([`List::arrive`]). A hypervisor
 //! may do that in assembly, with the offsets that [`List`] has as constants.
 //!
 //! Registers are slow to read, so each operation reads what it needs once.
@@ -118,8 +118,8 @@ impl List {
     /// Binary logarithm of the bytes from one INTID's entry to the next, for `ARRIVALS` and `ARRIVAL_SLOTS`.
     pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
 
-    /// Sets the value to list when private `intid` arrives; `None` if more, or nothing, has to be
-    /// done.
+    /// Sets the value with which private `intid` is listed when it arrives; `None` if more, or nothing,
+    /// has to be done.
     pub fn expect_arrival(&mut self, intid: u32, value: Option<ListRegister>) {
         self.arrivals[intid as usize].value = value.unwrap_or(ListRegister::EMPTY);
         self.update_first(intid as usize);
@@ -149,12 +149,12 @@ impl List {
         simple
     }
 
-    /// Returns the value of the first register with which arriving `intid` is listed, if that register is empty; `None`
-    /// if more has to be done.
+    /// Returns the value for the first register with which `intid` is listed when it arrives, if this register is
+    /// empty; `None` if more has to be done.
     #[must_use]
     #[inline(always)]
     pub fn first_arrival(&self, intid: u32) -> Option<ListRegister> {
-        // `straight` is at most the number of private INTIDs, a power of two, so the mask changes nothing.
+        // `straight` is at most the number of private INTIDs, a power of two, so `%` is a mask, and changes nothing.
         let value = self.firsts[intid as usize % self.firsts.len()];
         (u64::from(intid) < self.straight && value != ListRegister::EMPTY).then_some(value)
     }
@@ -225,7 +225,7 @@ impl List {
         }
     }
 
-    /// Clears the pending state of `intid`; returns the value of the list register that had it.
+    /// Clears the pending state of `intid`; returns the value of the list register that held the interrupt.
     pub fn withdraw(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
         if let Some(at) = self.find_queued(intid) {
             let old = self.queue[at];
@@ -241,7 +241,7 @@ impl List {
     }
 
     /// Removes the interrupts that no longer have a cause: pending interrupts in `low` (their lines
-    /// are low) that were not set by software. Returns them; the caller has to deactivate their
+    /// are low) that software did not make pending. Returns them; the caller has to deactivate their
     /// physical interrupts, which are active.
     #[must_use]
     pub fn lower(&mut self, bank: &mut impl Bank, low: u32) -> u32 {

@@ -16,7 +16,7 @@ impl ListRegister {
     /// No interrupt.
     pub const EMPTY: Self = Self(0);
 
-    /// Number of the HW bit: the interrupt is mapped to a physical one.
+    /// Position of the HW bit: the interrupt is mapped to a physical one.
     pub const HW_BIT: u32 = 61;
 
     /// Returns a pending Group 1 interrupt. With `hw`, its deactivation deactivates that physical INTID.
@@ -53,20 +53,20 @@ impl ListRegister {
         }
     }
 
-    /// Sets the CPU interface that sent an SGI of a GICv2, in the physical INTID, where GICH_LR has
-    /// the CPUID (IHI 0048B, 5.3.8).
+    /// Records which CPU interface sent an SGI of a GICv2: in the field of the physical INTID, where GICH_LR
+    /// has the CPUID (IHI 0048B, 5.3.8).
     #[must_use]
     pub const fn with_sender(self, sender: u32) -> Self {
         Self(self.0 | (sender as u64) << 32)
     }
 
-    /// Returns that CPU interface.
+    /// Returns the CPU interface that sent the SGI.
     #[must_use]
     pub const fn sender(self) -> u32 {
         (self.0 >> 32 & 7) as u32
     }
 
-    /// Whether it is pending, or active and pending.
+    /// Whether the interrupt is pending, or active and pending.
     #[must_use]
     #[inline(always)]
     pub const fn is_pending(self) -> bool {
@@ -193,8 +193,8 @@ pub trait Bank {
     /// Sets register `n` so that all later operations see it. This takes a context synchronization
     /// event, since [`Self::empty`] reads another register (DDI 0487K.a, D24.1.2.2).
     fn write(&mut self, n: usize, value: ListRegister);
-    /// Sets register `n`, for callers that execute such an event, for instance the return to the guest,
-    /// before the next read of any register.
+    /// Sets register `n`, for callers that execute a context synchronization event, such as the return to
+    /// the guest, before the next read of any register.
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }

@@ -70,8 +70,8 @@ impl Listed {
     }
 
     /// Chooses a register for `waiting`, and returns it with its contents: an empty register; or
-    /// the register of the least urgent interrupt that is pending, or will be when it ends, if that
-    /// is less urgent than `waiting`; or, if no interrupt can be acknowledged, the register of the
+    /// the register of the least urgent interrupt that is pending, or will be pending when it ends, if that
+    /// interrupt is less urgent than `waiting`; or, if no interrupt can be acknowledged, the register of the
     /// most urgent active interrupt, which ends first.
     pub fn slot_for(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
         if self.empty != 0 {

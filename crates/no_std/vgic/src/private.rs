@@ -75,8 +75,8 @@ impl Private {
     }
 
     /// Reads the registers again; returns the INTIDs that can be delivered. `forward` is
-    /// GICD_CTLR.EnableGrp1. Only the owner may call this, or another CPU while the owner does not
-    /// deliver.
+    /// GICD_CTLR.EnableGrp1. Only the owner may call this or, while the owner does not deliver, another
+    /// CPU.
     pub fn refresh(&self, forward: bool) -> u32 {
         let ready = if forward {
             self.enabled.load(Acquire)
@@ -175,10 +175,10 @@ impl fmt::Display for Private {
 }
 
 impl List {
-    /// Brings the list registers of the vCPU that owns `private` in line with
-    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Returns the INTIDs that are listed or wait
-    /// for a register. The physical interrupts of all other INTIDs must be inactive, or they would
-    /// not come again.
+    /// Brings the list registers in line with `private`, the registers of their vCPU;
+    /// `forward` is GICD_CTLR.EnableGrp1. Returns the INTIDs that are listed or wait for a register.
+    /// The physical interrupts of all other INTIDs must be inactive, or they would
+    /// not arrive again.
     pub fn sync(&mut self, bank: &mut impl Bank, private: &Private, forward: bool) -> u32 {
         let [withdraw, deactivate, activate] = private.take_requests();
         for intid in ones(withdraw.into()) {

@@ -3,7 +3,7 @@
 //!
 //! The distributor records which vCPU holds an SPI. Only the holder can take it out of its list
 //! again, when software disables it, routes it elsewhere or clears its state. An SPI is in one list
-//! at a time: the vCPU that it is next routed to has to wait until the holder has released it. A
+//! at a time: the vCPU to which it is routed next has to wait until the holder has released it. A
 //! guest ends an SPI without an exit, so the list register raises a maintenance interrupt at that
 //! time, and the holder syncs.
 

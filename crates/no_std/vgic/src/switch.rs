@@ -59,7 +59,7 @@ pub enum Sent {
     /// The request is in the pending word. If `ring`, the sender has to interrupt the vCPU's CPU,
     /// at a higher priority than SGIs.
     Left {
-        /// No other sender is about to interrupt that CPU, or its interrupt might arrive too late.
+        /// Whether no other sender is about to interrupt that CPU, or another's interrupt might arrive too late.
         ring: bool,
     },
 }
@@ -82,7 +82,7 @@ impl Default for Switch {
 }
 
 impl Switch {
-    /// Returns a switch with which the hypervisor delivers at first.
+    /// Returns a switch in its initial state, in which the hypervisor delivers.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -125,14 +125,14 @@ impl Switch {
             // not affected unless the guest has put a DSB in between.
             let first = self.word.fetch_or(bits, SeqCst) == 0;
             if !self.direct.load(SeqCst) {
-                // Another sender's interrupt may arrive after an SGI from this sender, which sends
-                // that SGI after it has written the registers.
+                // Another sender's interrupt may arrive only after an SGI that this sender sends once it
+                // has written the registers.
                 let ring = first || bits & EVALUATE != 0;
                 return Sent::Left { ring };
             }
             // The hypervisor takes no interrupt on that CPU. A vCPU announces its switch and then
             // empties its pending word, so one of the two CPUs finds the bits. Another sender may
-            // have found this sender's bits without having finished: the registers have to be
+            // have found this sender's bits and still be at work on them; but the registers have to be
             // written when `send` returns, since an SGI may come next.
             bits = bits & EVALUATE | self.word.swap(0, SeqCst);
             let mut lines_set = self.lines_set.lock();
@@ -201,7 +201,7 @@ impl Switch {
         Some(())
     }
 
-    /// Makes the hypervisor deliver, even while an interrupt is active, which then stays active.
+    /// Makes the hypervisor deliver, even while an interrupt is active; that interrupt stays active.
     pub fn reclaim<I: Interface, S: Shared>(
         &self,
         delivery: &mut Delivery<'_, I, S>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The CPU interface while accesses to it trap: emulates the hardware's use of the list registers
-//! (chapter 6; 12.2, the ICV registers), and handles active interrupts outside them.
+//! (chapter 6; 12.2, the ICV registers), and handles active interrupts that are in no list register.
 
 use trap::interface::Register;
 

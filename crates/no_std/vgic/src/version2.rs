@@ -3,8 +3,8 @@
 //!
 //! - The distributor has the registers of SGIs and PPIs too, one bank for each vCPU: [`Distributor`](crate::Distributor)
 //!   and [`Redistributor`](crate::Redistributor) have them at the same offsets.
-//! - Each interrupt has a group: bit 0 of its priority, of which a GICH has five bits (5.3.8). So
-//!   the group travels with the priority. `enabled` has only INTIDs whose group is also forwarded.
+//! - Each interrupt has a group, kept in bit 0 of its priority, because a GICH has only the upper five bits
+//!   of a priority (5.3.8). So the group travels with the priority. `enabled` has only INTIDs whose group is forwarded.
 //! - An SGI is pending once for each sender. A list register holds one sender; the others wait in
 //!   [`Private`], and one of them is listed when that SGI ends.
 
@@ -44,7 +44,7 @@ const SPENDSGIR: u64 = 0xf20;
 pub struct PrivateState {
     /// Whether the guest has a GICv2.
     is_on: AtomicBool,
-    /// Enables as the guest wrote them, forwarded or not.
+    /// The enable bits as the guest wrote them, whether or not the groups are forwarded.
     wanted: AtomicU32,
     /// Senders of each SGI that is pending and not listed.
     senders: [AtomicU8; SGIS as usize],
@@ -55,7 +55,7 @@ pub struct PrivateState {
 pub struct SharedState {
     /// GICD_CTLR (4.3.1): EnableGrp0 (0), EnableGrp1 (1).
     control: u8,
-    /// Enables as the guest wrote them, forwarded or not.
+    /// The enable bits as the guest wrote them, whether or not the groups are forwarded.
     wanted: u64,
     /// GICD_ITARGETSR (4.3.12).
     targets: [u8; SPIS],
@@ -96,7 +96,7 @@ pub struct Sgi {
 }
 
 impl Sgi {
-    /// Decodes a write of GICD_SGIR (4.3.15) by CPU interface `me` of a machine that has `interfaces`.
+    /// Decodes a write of GICD_SGIR (4.3.15) by CPU interface `me` if the machine has `interfaces`.
     /// `None` for the reserved filter.
     #[must_use]
     pub const fn decode(value: u64, me: u32, interfaces: u32) -> Option<Self> {

@@ -16,7 +16,7 @@ pub struct Tunables {
     pub max: u64,
     /// Factor of growth.
     pub grow: u64,
-    /// The smallest limit to which growth leads.
+    /// Smallest limit after growth.
     pub grow_start: u64,
     /// Divisor for shrinking; 0 shrinks to 0 at once.
     pub shrink: u64,
@@ -120,12 +120,12 @@ impl Guest {
         }
     }
 
-    /// Adapts after a poll that ended with (`hit`) or without a request.
+    /// Records a poll that ended with (`hit`) or without a request.
     pub const fn polled(&mut self, hit: bool) {
         self.missed = !hit;
     }
 
-    /// Adapts after a halt that lasted `blocked`.
+    /// Adapts the limit after a halt that lasted `blocked`.
     pub const fn halted(&mut self, blocked: u64) {
         self.missed = false;
         if blocked > self.limit && blocked <= self.tunables.max {
@@ -156,7 +156,7 @@ impl Host {
         self.limit
     }
 
-    /// Adapts after a wait that lasted `total`, poll and halt together.
+    /// Adapts the limit after a wait that lasted `total`, poll and halt together.
     pub const fn waited(&mut self, total: u64) {
         if total <= self.limit {
             return;

@@ -2,8 +2,8 @@
 //! The idle loops: ways in which a CPU waits for a request.
 //!
 //! Each way is a loop over the same four steps: promise to look (set POLLING), look and pause,
-//! withdraw the promise, halt. [`Poll`] takes only the first three, [`Halt`] takes only the last,
-//! [`PollHalt`] and [`Haltpoll`] take all four. A [`Pause`] determines how a poll pauses.
+//! withdraw the promise, halt. [`Poll`] takes only the first three, [`Halt`] only the last, and
+//! [`PollHalt`] and [`Haltpoll`] all four. A [`Pause`] determines how a poll pauses.
 //!
 //! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE (DDI 0487K.a,
 //! D1.7.1), and its handler would have to wait for the end of the poll. Before a halt, a CPU masks interrupts

@@ -21,7 +21,7 @@ pub fn post<G: DerefMut>(mut place: G, change: impl FnOnce(&mut G::Target), wake
 }
 
 /// Clears the wake-up of `cpu` for the work that it is about to begin: during the work, the wake-up
-/// would be meaningless. If the wake-up had a second reason, the CPU finds it the next time it looks.
+/// would be meaningless. If the wake-up had a second reason, the CPU finds that reason the next time it looks.
 pub fn clear_wake_up(cpu: &impl Target) {
     cpu.request().take(RESCHED);
     cpu.clear_interrupted();

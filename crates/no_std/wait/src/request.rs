@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The request word: through it, other CPUs ask a CPU to leave its idle loop.
+//! The request word, through which other CPUs ask a CPU to leave its idle loop.
 //!
 //! Request bits and the polling flag share one word, because the two sides race. The waker
 //! sets its request and learns in the same atomic operation whether the target was polling;
@@ -83,7 +83,7 @@ impl Request {
         &self.0
     }
 
-    /// For the waker: adds request `bit`. If `elide` and the target polls, no interrupt is needed.
+    /// For the waker: adds request `bit`. If `elide` is set and the target polls, no interrupt is needed.
     /// All earlier stores are visible to the target once it has taken the request.
     #[inline(always)]
     pub fn wake(&self, bit: u32, elide: bool) -> Notice {
@@ -104,7 +104,7 @@ impl Request {
     #[inline(always)]
     pub fn wake_polling(&self, bit: u32) -> bool {
         // Not a plain `or`: the bit must not be set unless the target looks. Uses AcqRel like
-        // `wake`. After a failure, the caller sends an interrupt, which provides the order.
+        // `wake`. After a failure, the caller sends an interrupt, which provides the ordering.
         let add = |word| (word & POLLING != 0).then_some(word | bit);
         self.0.fetch_update(AcqRel, Acquire, add).is_ok()
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Defines the operations that an idle loop needs from its CPU.
 //!
-//! A guest implements [`Target`] with its instructions; a model implements it with the machine that
-//! it checks. The loops of [`idle`](crate::idle) are compiled against either one, so the checked
-//! loop is the loop that runs.
+//! The guest implements [`Target`] with its instructions; a model implements it with a simulated
+//! machine. The loops of [`idle`](crate::idle) are compiled against either implementation, so the
+//! checked loop is the loop that runs.
 
 use crate::request::Request;
 
@@ -58,7 +58,7 @@ pub trait Target {
     fn now(&self) -> u64;
 
     /// Whether the interrupt handler has set its flag since
-    /// [`Target::clear_interrupted`].
+    /// the last [`Target::clear_interrupted`].
     fn interrupted(&self) -> bool;
 
     /// Clears the flag of the interrupt handler.
@@ -73,7 +73,7 @@ pub trait Target {
     fn take_interrupted(&self) -> bool {
         // Handler and loop run on one CPU, so plain accesses are enough. The flag is cleared only
         // after it was seen set: an unconditional clear would lose an interrupt that comes between
-        // the check and the clear. If it was already set, the caller is about to act on it.
+        // the check and the clear. If the flag was already set, the caller is about to act on it.
         let was = self.interrupted();
         if was {
             self.clear_interrupted();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the request word with every value that it can have, and scaled tunables.
+//! Tests scaled tunables, and the request word with every value that it can have.
 #![cfg(not(loom))]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use wait::governor::Tunables;
 use wait::request::{CALL, Notice, POLLING, REQUESTS, RESCHED, Request};
 
-/// Runs `act` on a word that holds `value`; returns its answer and the value afterwards.
+/// Runs `act` on a word that holds `value`; returns the result of `act` and the word's value afterwards.
 fn apply<T>(value: u32, act: impl Fn(&Request) -> T) -> (T, u32) {
     let request = Request::default();
     request.word().store(value, Relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the idle loops on a CPU whose events follow a script: the loops' actions at each limit, and
-//! the loops' counts.
+//! Tests what the idle loops do at each limit, and what they count, on a CPU whose events follow a
+//! script.
 #![cfg(not(loom))]
 
 use std::cell::{Cell, RefCell};
@@ -105,7 +105,7 @@ impl Target for Scripted {
     }
 }
 
-/// Pauses [`Scripted`] for a tick, three times between two readings of the clock.
+/// Pauses that take [`Scripted`] one tick each, three between two readings of the clock.
 struct Ticking<'c>(&'c Scripted);
 
 impl Pause for Ticking<'_> {
@@ -301,7 +301,7 @@ fn a_poll_that_runs_out_is_followed_by_a_halt() {
     assert_eq!(cpu.counted(Measure::HaltTicks), 14);
 }
 
-/// The limit grows from 6 by a factor of 2 to 24. Each wait begins when the previous one ended:
+/// The limit grows from 6 to 24, by a factor of 2 at a time. Each wait begins when the previous one ends:
 ///
 /// | request after | the wait | limit afterwards |
 /// |---|---|---|

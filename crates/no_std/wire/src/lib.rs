@@ -212,7 +212,7 @@ impl Display for Unescape<'_> {
             let code = rest.get(at + 1..at + 3);
             match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
                 Some(byte) if byte.is_ascii() => f.write_char(char::from(byte))?,
-                // Writers only escape ASCII, so this is damage: shows a visible mark.
+                // Writers only escape ASCII, so this is damage, which a visible mark shows.
                 _ => f.write_char('\u{fffd}')?,
             }
             rest = rest.get(at + 3..).unwrap_or("");

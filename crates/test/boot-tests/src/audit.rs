@@ -82,7 +82,7 @@ pub fn run(args: &AuditArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the dependencies that are built for this host and for the targets. Refuses if Cargo.lock is not up to date.
+/// Returns the dependencies that are built for this host and for the targets. Fails if Cargo.lock is not up to date.
 fn dependencies() -> Result<Vec<Package>> {
     let host = toolchain::output("rustc", &["--print", "host-tuple"]).unwrap_or_default();
     let metadata = |lock: &[&str]| {

@@ -76,8 +76,8 @@ struct Left {
 }
 
 impl Soak {
-    /// Boots rounds, `jobs` at a time, until the time is up. Rounds that are still running then are the last ones.
-    /// Boots at least one round.
+    /// Boots rounds, `jobs` at a time, until the time is up, and then lets the running rounds end. Boots at least one
+    /// round.
     fn run_rounds(
         &mut self,
         request: &Request,

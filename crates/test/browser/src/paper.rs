@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::pdf::{self, Element};
 use crate::{Finding, Look, Tab, screen};
 
-/// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
+/// Width of A4 paper without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
 const WIDTH: u32 = 703;
 
 /// Kinds of elements to check: the name of the kind, its tags in the PDF, and its selector in the page. A drawing in a

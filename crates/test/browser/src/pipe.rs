@@ -49,7 +49,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// If it can't be started, or does not answer.
+    /// If the browser can't be started, or does not answer.
     pub fn start(program: &Path) -> Result<Self> {
         let place = tempfile::tempdir().context("no folder for the browser's profile")?;
         let log = File::create(place.path().join("log"))?;

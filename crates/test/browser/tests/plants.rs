@@ -38,7 +38,7 @@ const GOOD: &str = r##"<!DOCTYPE html>
 <text x="4" y="60">below</text></svg></figure>
 </body></html>"##;
 
-/// The planted errors: for each the check that finds it, its name, the text to replace, and the replacement.
+/// The planted errors: for each, the check that finds it, its name, the text to replace, and the replacement.
 const PLANTS: [(&str, &str, &str, &str); 38] = [
     (
         "contrast",

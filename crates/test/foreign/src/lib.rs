@@ -21,7 +21,7 @@ use core::fmt::{self, Display, Write};
 pub const QUOTED: usize = 200;
 
 /// Characters that are not controls, but are invisible or change the shape of other characters (Unicode 16.0, general
-/// categories Cf, Zl and Zp; also the tags and the fillers of Hangul, which are invisible).
+/// categories Cf, Zl and Zp; also the tags and the Hangul fillers, which are invisible).
 const HIDDEN: [(char, char); 26] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -160,8 +160,8 @@ mod tests {
         }
     }
 
-    /// The standard library knows which characters are unprintable. The others in the list have no shape, although
-    /// Unicode classifies them as letters or marks.
+    /// The standard library knows which characters are unprintable. The other characters in the list have no shape,
+    /// although Unicode classifies them as letters or marks.
     #[test]
     fn what_shows_is_not_hidden() {
         const SHAPELESS: [RangeInclusive<char>; 6] = [

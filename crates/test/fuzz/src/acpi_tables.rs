@@ -23,7 +23,7 @@ impl Tables for Memory {
     }
 }
 
-/// Reads the tables unchanged, and again with correct checksums, so that the code after the checks runs.
+/// Reads the tables once unchanged, and once with corrected checksums, so that the code after the checks runs too.
 pub fn read(data: &[u8]) {
     let mut memory = Memory(data.to_vec());
     parse(&memory);
@@ -49,7 +49,7 @@ fn repair(memory: &mut [u8]) {
     let Some(xsdt) = memory.get(24..32).and_then(to_u64).and_then(offset) else {
         return;
     };
-    // The checksum of the XSDT is set last, because a correction in an overlapping table would change it.
+    // The checksum of the XSDT is set last, because correcting a table that overlaps the XSDT would invalidate it.
     for table in xsdt_entries(memory, xsdt) {
         fix_checksum(memory, table);
     }

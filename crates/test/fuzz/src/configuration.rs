@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texts that people write: the file next to a boot image, and a UART's name.
+//! Reads texts that people write: the file next to a boot image, and the name of a UART.
 
 use config::{Defect, LIMIT, parse};
 use platform::UartKind;
@@ -21,7 +21,7 @@ pub fn read_file(data: &[u8]) {
     }
 }
 
-/// Reads a text as the name of a UART, and checks its description.
+/// Parses a text as the name of a UART, and checks the UART's description.
 pub fn uart_name(data: &[u8]) {
     match Named::parse(&String::from_utf8_lossy(data)) {
         Some(Named::Ready(uart)) => description::check_uart(&uart),

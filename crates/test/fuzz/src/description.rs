@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks what the parsers of machine descriptions guarantee, for every source.
+//! Checks the guarantees that the parsers of machine descriptions give for every source.
 
 use platform::claims::{END, FRAME};
 use platform::{GicV2, Platform, Region, Uart, UartKind, carve};
@@ -69,7 +69,7 @@ pub fn check_uart(uart: &Uart) {
     );
 }
 
-/// Checks that each region that is mapped for a device belongs to no other device, and is within the address space.
+/// Checks that each region mapped for a device belongs to no other device, and is within the address space.
 fn check_registers(platform: &Platform<'_>) {
     let gic = &platform.gic;
     let (mut frames, mut size) = (vec![gic.distributor], FRAME);

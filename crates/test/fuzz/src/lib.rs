@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs code that reads foreign data on random inputs. A target is a function that takes bytes and must return. A
+//! Runs code that reads foreign data, with random inputs. A target is a function that takes bytes and must return. A
 //! target panics if the tested code breaks a guarantee. Three runners call each target:
 //!
 //! - `cargo test`: with every file of the target's corpus, then with a fixed number of inputs that [`short_run`] makes

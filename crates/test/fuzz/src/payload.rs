@@ -5,7 +5,7 @@ use abi::PayloadHeader;
 
 use crate::bytes::Bytes;
 
-/// Checks that a length is used only after the magic was found, and only if it fits.
+/// Checks that a length is used only after the magic number was found, and only if it fits.
 pub fn read(data: &[u8]) {
     let mut bytes = Bytes(data);
     let (magic, length, room) = (bytes.u64(), bytes.u64(), bytes.u64());

@@ -6,8 +6,8 @@ use plan::{Arguments, Cell, Machine, Plan, Shard};
 /// The largest number of combinations to expand, because the time grows with its square.
 const MOST: usize = 200;
 
-/// Checks a plan that can be parsed. The plan's printed text parses to an equal plan. The plan's cells are
-/// distinct, and each cell is in one shard.
+/// Checks a plan that can be parsed: its printed text must parse to an equal plan, its cells must be distinct, and
+/// each cell must be in one shard.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Arguments::parse(&text) {
@@ -25,7 +25,7 @@ pub fn read(data: &[u8]) {
     }
 }
 
-/// Expands the plan, and checks its cells. `linux`: whether Linux is the guest.
+/// Expands the plan, and checks its cells. `linux` is true if Linux is the guest.
 fn expand(plan: &Plan, linux: bool) {
     let machine = Machine {
         cpus: 2,

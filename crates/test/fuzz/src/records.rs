@@ -3,7 +3,7 @@
 
 use wire::{Line, MARK, Record};
 
-/// Parses each line of the text unchanged, and as a record with a correct checksum.
+/// Parses each line of the text once unchanged, and once as a record with a correct checksum.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for line in text.lines().take(32) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The short run: calls a target with the files of a corpus, and with inputs made from these files. All runs are the
-//! same, and none depends on time.
+//! The short run: calls a target with the files of a corpus, and with inputs made from these files. All runs use the
+//! same inputs, which do not depend on time.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 
-/// The longest input that is made, in bytes.
+/// Length of the longest input that is made, in bytes.
 const LONGEST: usize = 16 << 10;
 /// Numbers that are likely to make a parser fail.
 const EDGES: [u64; 12] = [
@@ -30,8 +30,8 @@ const EDGES: [u64; 12] = [
 /// these files, or from nothing if there are none.
 ///
 /// # Panics
-/// If `run` panics: the input is first written to `target/fuzz/`, and its path is reported. Also if the folder can't be
-/// read.
+/// Panics if `run` panics; the input is first written to `target/fuzz/`, and its path is reported. Also panics if the
+/// folder can't be read.
 pub fn run(corpus: &Path, made: usize, run: impl Fn(&[u8])) {
     let files = read_corpus(corpus);
     for (path, input) in &files {

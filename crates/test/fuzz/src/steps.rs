@@ -4,7 +4,7 @@
 use crate::bytes::Bytes;
 use crate::gic::{Bits, CPUS, GuestAction, World};
 
-/// INTIDs that steps use. There are few, so that several steps affect one interrupt.
+/// INTIDs that steps use. There are so few that several steps affect one interrupt.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 31, 27, 30];
 const SHARED: [u32; 4] = [32, 33, 63, 95];
 /// Maximum number of steps in an input.

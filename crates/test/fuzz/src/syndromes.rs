@@ -115,8 +115,8 @@ fn check_entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
         let given = Esr(external_abort_esr(esr, from_el0, walk));
         assert!([0x20, 0x21, 0x24, 0x25].contains(&given.class()));
         assert_eq!(given.class() & 1 == 0, from_el0);
-        // The fault is an external abort, either on the access or on a translation table walk; for a walk, the code
-        // contains the level.
+        // The fault is an external abort, either on the access or on a translation table walk; for a walk, the fault
+        // status code contains the level.
         let fault = walk.map_or(0x10, |level| 0x14 + u64::from(level));
         assert_eq!(field(given.0, 5, 0), fault);
     }

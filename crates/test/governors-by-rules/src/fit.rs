@@ -4,8 +4,8 @@
 use crate::trace::Table;
 
 /// Returns the next enabled state shallower than `from` with a target residency of at most `ns`. If there is none,
-/// returns the shallowest enabled state below `from`; if there is none either, `from`. `poll`: whether a polling state
-/// may be returned.
+/// returns the shallowest enabled state below `from`, or `from` if there is none either. `poll` states whether a
+/// polling state may be returned.
 pub(crate) fn give_way(table: &Table, from: usize, ns: i64, poll: bool) -> usize {
     let below = || (0..from).filter(|&i| table.enabled(i) && (poll || !table.polls(i)));
     below()

@@ -22,7 +22,7 @@ pub struct HaltpollParameters {
 }
 
 impl HaltpollParameters {
-    /// The defaults until 6.8.
+    /// The defaults up to 6.8.
     pub const V6_2: Self = Self {
         maximum_ns: 200_000,
         grow: 2,

@@ -8,7 +8,7 @@ use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
 const MAGNITUDES: usize = 6;
 /// The correction factor that leaves the timer unchanged.
 const UNITY: u32 = 8192;
-/// The maximum that one event adds to a factor. Before that, the factor loses an eighth of its value.
+/// The maximum that one event adds to a factor. Before the addition, the factor loses an eighth of its value.
 const PULSE: u64 = 1024;
 const SHORT_NS: u64 = 15_000;
 const LONG_NS: u64 = 50_000_000;
@@ -17,7 +17,7 @@ const NS_PER_US: u64 = 1000;
 /// The outliers to remove before the typical interval is computed (M4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outliers {
-    /// Until 6.5: large outliers. The typical interval counts if the smallest sample is below the timer's prediction.
+    /// Up to 6.5: large outliers. The interval counts only if the smallest sample is below the timer's prediction.
     AboveBelowTimer,
     /// 6.6 to 6.14: large outliers.
     Above,
@@ -57,7 +57,7 @@ pub struct MenuRules {
     pub timer_if_stopped: bool,
     /// M5: a table with a single state is a separate case.
     pub single_state: bool,
-    /// M3d: a timer within two ticks needs no deeper state.
+    /// M3d: a timer that expires within two ticks needs no deeper state.
     pub two_ticks_are_safe: bool,
 }
 

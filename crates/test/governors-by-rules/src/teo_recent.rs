@@ -31,7 +31,7 @@ struct Bin {
 /// How an early answer (by T6, T7, U4 or U6) affects the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyAnswer {
-    /// Until 6.5: T11 decides, as after any answer.
+    /// Up to 6.5: T11 decides, as after any answer.
     AsAny,
     /// In the development of 6.6: the tick is kept (U6).
     KeepsTick,
@@ -45,7 +45,7 @@ pub struct TeoRecent {
     threshold: u64,
     tick_ns: i64,
     bins: [Bin; crate::MAX_STATES],
-    /// T4: the last events, the newest last: the bin of an intercept, or `None` for a hit.
+    /// T4: the last events, the newest at the end. For each, the bin of an intercept, or `None` for a hit.
     recent: VecDeque<Option<usize>>,
     /// *timer* of the last choice.
     timer_ns: i64,

@@ -77,14 +77,14 @@ impl Table {
         self.states.len()
     }
 
-    /// Returns a state's target residency, or 0 after the last state (G8).
+    /// Returns a state's target residency, or 0 for an index after the last state (G8).
     pub(crate) fn residency(&self, index: usize) -> i64 {
         self.states
             .get(index)
             .map_or(0, |state| state.target_residency_ns)
     }
 
-    /// Returns a state's exit latency, or 0 after the last state (G8).
+    /// Returns a state's exit latency, or 0 for an index after the last state (G8).
     pub(crate) fn latency(&self, index: usize) -> i64 {
         self.states
             .get(index)

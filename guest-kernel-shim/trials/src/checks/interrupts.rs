@@ -262,8 +262,8 @@ pub fn timer_again_and_again() -> Result<(), Failure> {
     ensure(journal(me).count() == 5, "came more often than it expired")
 }
 
-/// Checks that a timer interrupt that software withdraws, in any way, becomes pending again as long as the timer's
-/// level is high.
+/// Checks that a timer interrupt withdrawn by software, in any way, becomes pending again as long
+/// as the timer's level is high.
 pub fn timer_taken_back() -> Result<(), Failure> {
     let me = PerCpu::this();
     let intid = machine::platform().timer.virt;
@@ -323,9 +323,9 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks an exit between the last check of memory and WFE, caused by an interrupt that is not signalled,
-/// as in a handler: the exception return has to set the event register (DDI 0487K.a, D1.7.1). Otherwise,
-/// a WFE that waits for a lock would miss the unlocking store: the return has cleared the monitor.
+/// Checks an exit between the last check of memory and the WFE, caused by an interrupt whose priority is
+/// masked, as in a handler: the exception return has to set the event register (DDI 0487K.a, D1.7.1).
+/// Otherwise, a WFE that waits for a lock would miss the unlocking store: the return has cleared the monitor.
 pub fn exit_leaves_an_event() -> Result<(), Failure> {
     check_event_left(|| {})
 }

@@ -66,7 +66,7 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
     })
 }
 
-/// Checks that a read returns the level, whether enabled or not, and that the raised interrupt is taken once enabled.
+/// Checks that a read returns the level, enabled or not, and that a raised interrupt is taken once it is enabled.
 pub fn disabled_follows_the_level() -> Result<(), Failure> {
     for_each_timer(|timer| {
         timer.raise();
@@ -93,8 +93,8 @@ pub fn disabled_follows_the_level() -> Result<(), Failure> {
     })
 }
 
-/// Checks that a level that stays high after the end of its interrupt causes the next interrupt, until the level is
-/// low.
+/// Checks that a level that stays high after the end of its interrupt causes further interrupts
+/// until the level is low.
 pub fn held_over_the_end() -> Result<(), Failure> {
     for_each_timer(|timer| {
         for looks in [true, false] {
@@ -140,7 +140,7 @@ pub fn expired_before_the_end() -> Result<(), Failure> {
         interrupts::set_listener(Some(set_again));
         timer.raise();
         insn::unmask_irq();
-        // This wait does not access the interrupt controller: an access could make it look at the level.
+        // This wait does not access the interrupt controller: an access could make the controller look at the level.
         let taken = || journal(PerCpu::this()).count();
         clock::wait_at_most(clock::us_to_ticks(200_000), || {
             taken() == AGAIN as usize + 1

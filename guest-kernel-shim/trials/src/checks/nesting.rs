@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks with more active interrupts at once than any CPU has list registers: a more urgent interrupt must
-//! not wait, however many interrupts are active (IHI 0069H, 4.8), and each interrupt ends by its own INTID.
+//! Makes more interrupts active at once than any CPU has list registers, and checks the rules: a more urgent interrupt
+//! must not wait, however many interrupts are active (IHI 0069H, 4.8), and each interrupt ends by its own INTID.
 //!
 //! IRQs are masked, and the checks themselves acknowledge pending interrupts.
 
@@ -159,7 +159,7 @@ pub fn nested_set_active() -> Result<(), Failure> {
     })
 }
 
-/// Checks that software can also make more SPIs active. An SPI that software made active is ended like any other SPI.
+/// Like [`nested_set_active`], but for SPIs. An SPI that software made active is ended like any other SPI.
 pub fn nested_spis() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     // SAFETY: the machine's description is true, and nothing else uses these SPIs.

@@ -4,7 +4,7 @@
 /// Reason why a check failed.
 pub type Failure = &'static str;
 
-/// Returns `Err(why)` unless `condition`.
+/// Returns `Err(why)` unless `condition` holds.
 pub fn ensure(condition: bool, why: Failure) -> Result<(), Failure> {
     if condition { Ok(()) } else { Err(why) }
 }

@@ -41,7 +41,7 @@ pub fn can_have_neighbour() -> bool {
 pub fn neighbour_kept_apart() -> Result<(), Failure> {
     insn::mask_irq();
     knobs::set_exit_knobs(Trap::Both, Deliver::Inject);
-    // FPEN is set, because otherwise floating point traps: this image does not use it.
+    // FPEN is set, because floating point traps otherwise: this image's other code does not use it.
     let access = CPACR_EL1.get();
     CPACR_EL1.set(access | 3 << 20);
     insn::isb();

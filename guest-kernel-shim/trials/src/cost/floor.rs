@@ -115,8 +115,8 @@ fn pass_read() {
     mark_end::<{ Path::FloorRead as u8 }>();
 }
 
-/// Turns the second CPU off and on again, like [`pair::cost_cpu_on`]. Each pass enters the vectors once more, since no
-/// other call is possible until they are left.
+/// Turns the second CPU off and on again, like [`pair::cost_cpu_on`]. Each pass enters the vectors
+/// once more, since no other call is possible until the vectors are left.
 pub fn cost_start() {
     let target = pair::second_cpu();
     let context = core::ptr::from_ref(target) as u64;

@@ -74,7 +74,7 @@ pub fn cost_timer() {
     CNTV_CTL_EL0.set(0);
 }
 
-/// Sends SGIs 2 to 6 at once, one more than there are list registers on most machines.
+/// Sends SGIs 2 to 6 at once: one SGI more than most machines have list registers.
 pub fn cost_maintenance() {
     const SGIS: core::ops::Range<u32> = 2..7;
     let me = PerCpu::this();

@@ -64,7 +64,7 @@ fn pass_wake<const PATH: u8>(waker: &Waker, me: &PerCpu) {
     mark_end::<PATH>();
 }
 
-/// Sends to a CPU that runs other code.
+/// Sends wake-ups to a CPU that runs other code.
 pub fn cost_sgi() {
     fn receive() {
         let me = PerCpu::this();
@@ -123,14 +123,14 @@ pub fn doorbell() {
     workers::wait_for_second();
 }
 
-/// Sends to a CPU that waits in the plain idle loop.
+/// Sends wake-ups to a CPU that waits in the plain idle loop.
 pub fn cost_wfi() {
     reset_counts();
     workers::run_on_2nd(park::<{ Path::Wfi as u8 }>);
     send_each_round(pass_wake::<{ Path::WfiSend as u8 }>);
 }
 
-/// Sends to a CPU that waits in the plain idle loop and has a neighbour.
+/// Sends wake-ups to a CPU that waits in the plain idle loop and has a neighbour.
 pub fn cost_switch() {
     reset_counts();
     workers::run_on_2nd(|| {

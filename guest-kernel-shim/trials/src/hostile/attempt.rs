@@ -195,12 +195,12 @@ hostile_vectors:
 /// Runs `code`, the address of instructions that end in a return, with x0 and x1.
 ///
 /// # Safety
-/// Whatever the code does, it must not change this CPU's stack above the stack pointer, nor the memory of others. The
-/// code must run inside of [`with_vectors`].
+/// Whatever the code does, it must not change this CPU's stack above the stack pointer, nor memory
+/// that other code uses. The code must run inside of [`with_vectors`].
 pub unsafe fn run_attempt(code: u64, a: u64, b: u64) -> Outcome {
     let mut outcome = Outcome::default();
     // SAFETY: the assembly saves the registers that the calling convention keeps, and restores them
-    // however the code ends. The outcome is as large as what it writes.
+    // however the code ends. The outcome is as large as the values that the assembly writes.
     unsafe {
         asm!("bl hostile_attempt", inout("x0") code => _, inout("x1") a => _,
             inout("x2") b => _, inout("x3") &raw mut outcome => _, clobber_abi("C"));

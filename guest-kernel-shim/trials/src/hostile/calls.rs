@@ -16,7 +16,7 @@ use sched::random::Random;
 const NOT_SUPPORTED: u64 = u64::MAX;
 const INVALID: u64 = abi::INVALID as u64;
 const SUCCESS: u64 = abi::SUCCESS as u64;
-/// Function numbers of each owner that are tried.
+/// Function numbers that are tried for each owner.
 const NUMBERS: [u64; 10] = [0, 1, 2, 3, 0x1f, 0x20, 0xff00, 0xff01, 0xff03, 0xffff];
 
 /// Runs the class.
@@ -153,7 +153,7 @@ fn check_evictions(tally: &mut Tally) {
     }
 }
 
-/// Checks that knobs refuse invalid values; valid values are reset afterwards.
+/// Checks that knobs refuse invalid values; knobs that took valid values are reset afterwards.
 fn check_knobs(tally: &mut Tally, random: &mut Random) {
     let turn = |knob: u64, value: u64| call(Call::Set.function(), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {

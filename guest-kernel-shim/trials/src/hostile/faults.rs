@@ -43,7 +43,7 @@ hostile_instructions:
 );
 
 arch::symbol_addresses! {
-    /// Makes an exception return to address x0 in state x1.
+    /// Performs an exception return to address x0 in state x1.
     return_to = hostile_return_to;
     /// The instructions, one after another.
     instructions = hostile_instructions;
@@ -155,7 +155,7 @@ fn try_endless_faults(tally: &mut Tally) {
             );
         }
     }
-    // The vCPU then works when it is turned on again.
+    // Afterwards, the vCPU works when it is turned on again.
     let counter = victims::reset_counts();
     let answer = victims::start_victim(victim, victims::off(), counter) as i64;
     tally.case(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries PSCI: on CPUs that run, on CPUs that do not exist, and on this CPU; with entries outside
-//! of memory; CPU_ON while the target turns itself off, in any state; and functions with arguments
-//! that make no sense (DEN0022F.b, 5.1).
+//! Tries PSCI: on CPUs that run, on CPUs that do not exist, and on this CPU; with entry points
+//! outside of memory; CPU_ON while the target turns itself off, in any state; and functions with
+//! arguments that make no sense (DEN0022F.b, 5.1).
 
 use super::tally::Tally;
 use super::victims::{self, AFFINITY_INFO, CPU_ON};
@@ -96,7 +96,7 @@ fn try_targets(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Tries entries outside this guest's memory, with which the CPU must stay off.
+/// Tries entry points outside this guest's memory, with which the CPU must stay off.
 fn try_entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
     let ram = platform().memory[0];
     let base = guest_kernel_shim::hypervisor::info(abi::Info::Base);

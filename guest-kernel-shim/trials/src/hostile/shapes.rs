@@ -20,7 +20,7 @@ pub enum Kind {
     OtherStore,
     /// Reads and writes atomically.
     Atomic,
-    /// Cache maintenance, which need not check whether the address has memory or a device.
+    /// Cache maintenance, which need not check whether the address is that of memory or of a device.
     Maintenance,
     /// Never faults: a prefetch, or a translation.
     Harmless,

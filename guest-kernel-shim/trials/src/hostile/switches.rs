@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU takes and gives up the CPU interface, and turns off and on, while another vCPU writes every register of its
-//! redistributor and sends it SGIs. No interrupt may be left active in the machine, and afterwards every SGI must still
-//! be delivered.
+//! Makes a vCPU take and give up the CPU interface, and turn off and on, while another vCPU writes
+//! every register of its redistributor and sends it SGIs. No interrupt may be left active in the
+//! machine, and afterwards every SGI must still be delivered.
 
 use super::tally::Tally;
 use super::victims;
@@ -87,7 +87,7 @@ fn run_against(
     check_delivery(tally, victim);
 }
 
-/// Writes some of the registers `writes`, sends an SGI, and writes GICD_CTLR's own value back.
+/// Writes some of the registers `writes`, sends an SGI, and writes GICD_CTLR's own value back to it.
 fn hammer_redistributor(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
     for _ in 0..32 {
         let bits = random.draw() as u32 & 0xffff;

@@ -49,7 +49,7 @@ fn try_encodings(tally: &mut Tally, first: u32, arguments: [u64; 3]) -> u32 {
                 // SAFETY: the arguments name memory that only this class uses, or no memory. Other
                 // operations concern caches and TLBs, and do not change contents.
                 let outcome = unsafe { run_attempt(at, argument, 0) };
-                // Instructions of EL2 and EL3, and the implementation's own.
+                // Instructions of EL2 and EL3, and implementation-defined instructions.
                 let good = if matches!(op1, 4 | 6) || matches!(crn, 11 | 15) {
                     outcome.is_undefined_at(at)
                 } else {

@@ -37,7 +37,7 @@ impl Tally {
         self.deliver
     }
 
-    /// Counts a case: `good` says whether it had the expected outcome, `what` describes it.
+    /// Counts a case: `good` says whether it had the expected outcome, and `what` describes it.
     pub fn case(&mut self, good: bool, what: fmt::Arguments<'_>) {
         self.cases += 1;
         if self.cases.is_multiple_of(TURN) {

@@ -60,7 +60,7 @@ fn try_case(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline
     let came = take_interrupt(intid, due);
     write_timer(virt, u64::MAX, 0);
     redistributor.disable_all(1 << intid);
-    // Interrupts from before the timer was turned off may still be listed.
+    // Interrupts from before the timer was turned off may still be in list registers.
     while take_interrupt(intid, false) {}
     redistributor.clear_pending(1 << intid);
     tally.case(

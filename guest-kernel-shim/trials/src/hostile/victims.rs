@@ -229,7 +229,7 @@ victim_sleep:
 12: wfi
     b       12b
 
-    // Executes undefined instructions for ever, at EL1 alone.
+    // Executes undefined instructions for ever, without leaving EL1.
     .global victim_recurse
 victim_recurse:
     victim_deliver
@@ -358,7 +358,7 @@ arch::symbol_addresses! {
     enable = victim_enable;
 }
 
-/// Memory that victims access with caches off: their counts, and where a GICv2's frames are.
+/// Memory that victims access with caches off: their counts, and the addresses of a GICv2's frames.
 #[repr(C, align(64))]
 struct SharedWithVictims {
     visits: AtomicU64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes thousands of WFE, WFI, WFET and WFIT, with deadlines in the past, soon, and at the end
+//! Executes thousands of WFE, WFI, WFET and WFIT instructions, with deadlines in the past, soon, and at the end
 //! of time, from every register, trapped and not trapped. Each of these waits has to end.
 
 use arch::{gic_cpu, insn};
@@ -57,8 +57,8 @@ fn try_limits(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u
     let near = [now + clock::us_to_ticks(20), now + clock::us_to_ticks(50)];
     let far = [1 << 62, 1 << 63, u64::MAX - 1, u64::MAX, now + (1 << 40)];
     for deadline in over.into_iter().chain(near).chain(far) {
-        // If the deadline is distant, an event or an interrupt has to end the wait. XZR as the deadline needs one too:
-        // QEMU 11.1 mistakes it for the stack pointer.
+        // If the deadline is distant, an event or an interrupt has to end the wait. A deadline in
+        // XZR needs this too: QEMU 11.1 mistakes it for the stack pointer.
         ensure_wake(far.contains(&deadline) || register == 31);
         // SAFETY: the code only waits; the registers of the calling convention are restored.
         let outcome = unsafe { run_attempt(stubs::place(), deadline, 0) };

@@ -22,7 +22,7 @@ use guest_kernel_shim::percpu::PerCpu;
 /// send the SGIs from [`first_shared_sgi`] on.
 pub const OWN: u32 = 2;
 
-/// Returns the first SGI that any CPU may send, see [`OWN`]. If fewer SGIs are usable, there are fewer of both kinds.
+/// Returns the first SGI that any CPU may send; see [`OWN`]. If fewer SGIs are usable, there are fewer of both kinds.
 pub fn first_shared_sgi() -> u32 {
     OWN + sender_count()
 }

@@ -35,7 +35,7 @@ pub fn enabled_interrupts() -> u32 {
     interrupts::usable_sgis() | 1 << timer.virt | 1 << timer.phys | 1 << PPI
 }
 
-/// State of a CPU from one check, for the next check to compare.
+/// State of a CPU at one check, for comparison at the next check.
 struct Before {
     counters: [AtomicU64; Counter::COUNT],
     /// The stack pointer at the last quiescent point; 0 before the first point.
@@ -143,7 +143,7 @@ fn check_growing(before: &[AtomicU64], now: [u64; Counter::COUNT], of: &str) {
     }
 }
 
-/// Checks that EL2's list registers agree with its own state.
+/// Checks that the list registers agree with EL2's own state.
 pub fn check_audit() {
     if !hypervisor::audit_el2(mode::RUNNING) {
         stop_machine(Kind::ListRegister, format_args!("EL2's audit"));
@@ -208,7 +208,7 @@ pub fn check_all_quiet() {
     super::tokens::check_tokens();
 }
 
-/// Sets every priority to its first value, and checks that it reads back.
+/// Sets every priority to its initial value, and checks that it reads back.
 pub fn reset_priorities(me: &PerCpu) {
     books::spi_of(me).set_priority(PRIORITY);
     for intid in 0..SGIS {

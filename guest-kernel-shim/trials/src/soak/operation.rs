@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Defines the operations of a CPU in a step, besides passing a token on. Every operation leaves
+//! Defines the operations that a CPU can perform in a step, besides passing a token on. Every operation leaves
 //! masks and enables as it found them; other changes (knobs, priorities, routes) may stay until the
 //! next quiescent point.
 
@@ -110,7 +110,7 @@ operations! {
     Trace = "trace", 3, |_, random| knobs::set_tracing(random.one_in(2));
     /// A wait with a deadline.
     Timed = "wait-timed", 3, wait_timed;
-    /// Standby by PSCI, with an interrupt that ends it.
+    /// Standby through PSCI, with an interrupt that ends it.
     Suspend = "suspend", 2, |me, _| suspend(me);
     /// A check that counters and times only grow.
     Counters = "counters", 3, |me, _| check::check_counters(me);
@@ -176,7 +176,7 @@ fn draw_trap(random: &mut Random) {
     }));
 }
 
-/// Draws the owner of the CPU interface. EL2 keeps the first CPU's interrupts, because the watchdog runs there.
+/// Draws the owner of the CPU interface. EL2 keeps delivering the first CPU's interrupts: the watchdog runs there.
 fn draw_delivery(me: &PerCpu, random: &mut Random) {
     let deliver = match random.below(2) {
         0 => abi::Deliver::Inject,
@@ -230,7 +230,7 @@ fn withdraw_spi(me: &PerCpu) {
     books::spi_of(me).clear_pending();
 }
 
-/// Priorities. The lowest mask of [`mask_priority`] lets some through, and masks the rest.
+/// Priorities. The lowest mask of [`mask_priority`] lets some of them through, and masks the rest.
 const PRIORITIES: [u8; 4] = [0x20, 0x60, 0x80, 0xc0];
 
 fn draw_priority(me: &PerCpu, random: &mut Random) {

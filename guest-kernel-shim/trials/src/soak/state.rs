@@ -47,8 +47,8 @@ pub fn next(me: &PerCpu) -> (u64, Random) {
     (step, Random::at(seed, me.index as u64, step))
 }
 
-/// Whether this epoch has operations; some have none, because an interrupt of one of them could hide the loss of a
-/// wake-up.
+/// Whether this epoch has operations; some epochs have none, because an operation's interrupt could
+/// hide the loss of a wake-up.
 pub fn has_operations() -> bool {
     OPERATIONS.load(Relaxed) && NUMBER.load(Acquire) % 4 != 3
 }

@@ -105,7 +105,7 @@ pub fn take_token(me: &PerCpu) -> bool {
     taken
 }
 
-/// Checks the time: once a message has arrived, its receiver may not read a count lower than the
+/// Checks the time: once a message has arrived, its receiver must not read a count lower than the
 /// count that its sender read before sending it (DDI 0487K.a, D11.1.2).
 fn check_time(sent_at: u64) {
     // The count must not be read before the message was read.

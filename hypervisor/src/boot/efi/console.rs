@@ -99,7 +99,7 @@ fn find_uart() -> Option<(Option<Uart>, Conduit)> {
     Some((uart, psci?))
 }
 
-/// Whether firmware's console is at a serial port, with or without a screen: whether one of the
+/// Whether firmware's console uses a serial port, with or without a screen: whether one of the
 /// paths in the variable ConOut goes through a UART (UEFI Specification 2.10, 3.3 and 10.3.4.15). A
 /// path does not say which port it is.
 fn is_serial() -> bool {

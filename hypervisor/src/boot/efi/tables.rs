@@ -26,7 +26,7 @@ pub enum Source {
 }
 
 /// Searches the configuration tables. If they have both ACPI tables and a device tree, takes ACPI: servers promise
-/// to describe themselves with it (DEN0044, Server Base Boot Requirements), and a tree in addition is often a
+/// to describe themselves with it (DEN0044, Server Base Boot Requirements), and an additional tree is often a
 /// leftover.
 pub fn find_description() -> Source {
     system::with_config_table(|tables| {

@@ -16,17 +16,17 @@ use crate::machine::machine;
 use crate::machine::vm::vm;
 use crate::{refuse, say};
 
-/// SGIs that belong to the secure world, as bits: most firmware keeps 8 to 15. A list register can
-/// hold them like any other SGI, but a guest that owns the interface can neither send nor receive
-/// them.
+/// SGIs that belong to the secure world, as bits: most firmware keeps SGIs 8 to 15. A list register
+/// can hold them like any other SGI, but a guest that owns the interface can neither send nor
+/// receive them.
 static SECURE: AtomicU32 = AtomicU32::new(0);
 /// Held while EL2 decides that a vCPU owns its interface, or that a vCPU has a secure SGI enabled.
 /// The two are never true at the same time.
 static DECIDED: SpinMutex<()> = SpinMutex::new(());
-/// Whether EL2 has already reported the conflict of direct delivery with a guest's secure SGI.
+/// Whether EL2 has already reported the conflict between direct delivery and a guest's secure SGI.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Records that this CPU can't have the SGIs in `bits`.
+/// Records that this CPU can't use the SGIs in `bits`.
 pub fn note_secure_sgis(bits: u32) {
     if bits & ((1 << pending_word::FIRST_SGI) - 1) != 0 {
         refuse!(
@@ -67,7 +67,7 @@ fn begin_direct_delivery<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
     begin()
 }
 
-/// Runs `write`, which enables SGIs of a vCPU, with the SGIs in `bits` that the vCPU may enable now.
+/// Calls `write`, which enables SGIs of a vCPU, with those SGIs in `bits` that the vCPU may enable now.
 pub fn enable_sgis<R>(bits: u32, write: impl FnOnce(u32) -> R) -> R {
     if bits & secure_sgis() == 0 {
         return write(bits);
@@ -145,8 +145,8 @@ impl Physical for Of<'_> {
 }
 
 fn is_gic_on() -> bool {
-    // strict sgi-after-stores: stores to the lock: a CPU that reads it too early waits until it is
-    // free.
+    // strict sgi-after-stores: the only stores are to the lock: a CPU that reads the lock too early
+    // waits until it is free.
     vm().distributor.lock().forwards()
 }
 
@@ -170,9 +170,9 @@ pub fn deliver(cpu: &PerCpu, bits: u32) -> Sent {
     vcpu.switch.send(bits, &vcpu.private, &Of(cpu), is_gic_on)
 }
 
-/// Makes hardware deliver to this CPU, and returns the unserved bits of its pending word. `None`
-/// while the guest has an interrupt active, or if an SGI would be lost; in these cases, the caller
-/// has to serve the word.
+/// Makes hardware deliver this CPU's interrupts, and returns the unserved bits of its pending word.
+/// `None` while the guest has an interrupt active, or if an SGI would be lost; in these cases, the
+/// caller has to serve the word.
 pub fn go_direct(cpu: &PerCpu) -> Option<u32> {
     let left = begin_direct_delivery(|| {
         on_vgic(cpu, |delivery| {
@@ -186,7 +186,7 @@ pub fn go_direct(cpu: &PerCpu) -> Option<u32> {
     Some(left)
 }
 
-/// Makes EL2 deliver to this CPU; `None` while the guest has an interrupt active.
+/// Makes EL2 deliver this CPU's interrupts; `None` while the guest has an interrupt active.
 pub fn leave_direct(cpu: &PerCpu) -> Option<()> {
     on_vgic(cpu, |delivery| {
         cpu.vcpu.switch.to_hypervisor(delivery, &Of(cpu))
@@ -195,7 +195,7 @@ pub fn leave_direct(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// Makes EL2 deliver even while interrupts are active, and keeps these active.
+/// Makes EL2 deliver this CPU's interrupts even while some are active, and keeps those active.
 pub fn end_direct(cpu: &PerCpu) {
     on_vgic(cpu, |delivery| {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));

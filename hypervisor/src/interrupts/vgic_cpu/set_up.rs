@@ -34,7 +34,7 @@ const DOORBELL_PRIORITY: u8 = 0x60;
 
 /// Whether Group 0 belongs to this level too ([`gic_cpu::has_group0`]); each CPU stores its finding here.
 static HAS_GROUP0: AtomicBool = AtomicBool::new(false);
-/// Whether interrupts' priorities read as shifted values but the priority mask does not: this is so
+/// Whether interrupt priorities read as shifted values but the priority mask does not. This is so
 /// with two security states if Group 0 does not belong to EL3 alone (SCR_EL3.FIQ is 0; IHI 0069H,
 /// 4.8.1, and 12.2, ICC_PMR_EL1).
 static SHIFTED_BUT_MASK: AtomicBool = AtomicBool::new(false);
@@ -109,7 +109,7 @@ fn preemption_bit_count() -> u64 {
 
 /// Clears the active priorities of the guest's interface and the guest's settings, as
 /// [`gic_cpu::forget_active`] does for EL2's own. The priorities of Group 0 are cleared before
-/// those of Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, `ICH_AP1R<n>_EL2`).
+/// those of Group 1: any other order is UNPREDICTABLE (IHI 0069H, 12.4, `ICH_AP1R<n>_EL2`).
 pub fn clear_guest() {
     let bits = preemption_bit_count();
     ICH_AP0R0_EL2.set(0);
@@ -160,7 +160,7 @@ pub fn has_group0() -> bool {
     HAS_GROUP0.load(Relaxed)
 }
 
-/// Sets up the interface and the priorities for EL2 again, after the guest owned them.
+/// Sets up the interface and the priorities for EL2 again, after the guest has owned them.
 pub fn restore_for_el2(redistributor: &Redistributor, platform: &Platform<'_>) {
     enable_el2_interrupts(redistributor, platform);
     close_group0();

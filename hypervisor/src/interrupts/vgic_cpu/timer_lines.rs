@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samples the lines of the guest's timers. A timer's interrupt is pending only while
-//! its line is high (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4). A list register does not
-//! follow a line. So EL2 samples the line whenever EL2 runs anyway and the guest may be
-//! about to see the difference, because it reads its interrupts' states or waits. EL2
-//! also samples the line when the guest acknowledges an interrupt that came while IRQs
-//! were masked: it makes that access trap ([`trap_next_access`]). The access does not
-//! trap if the interrupt ended a trapped WFI, or if WFI does not trap and the guest has
-//! turned the check off ([`traps::set_recheck_timers`]): otherwise, the end of a CPU's
-//! wait would cost a second exit. `docs/testing.md` lists the differences that a guest
-//! can notice.
+//! Samples the lines of the guest's timers. A timer's interrupt is pending only while its
+//! line is high (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4). A list register does not follow a
+//! line. So EL2 samples the line whenever EL2 runs anyway and the guest may be about to
+//! see the difference, because the guest reads its interrupts' states or waits. EL2 also
+//! samples the line when the guest acknowledges an interrupt that came while IRQs were
+//! masked: EL2 makes that access trap ([`trap_next_access`]). The access does not trap if
+//! the interrupt ended a trapped WFI, or if WFI does not trap and the guest has turned
+//! the check off ([`traps::set_recheck_timers`]): otherwise, the end of a CPU's wait
+//! would cost a second exit. `docs/testing.md` lists the differences that a guest can
+//! notice.
 
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Readable, SPSR_EL2};
 use arch::regs::ICH_HCR_EL2;

@@ -99,7 +99,7 @@ pub fn at_audit() {
 }
 
 /// Fills the pending word of `cpu` without a doorbell, if that is asked for. A kick empties the word, so this is called
-/// for each look at the word. At other times, a full word would lose requests, which is another fault.
+/// before each look at the word. At other times, a full word would lose requests, which is another fault.
 #[inline(never)]
 pub fn at_look_at_word(cpu: &PerCpu) {
     if asked_fault() == Some(Fault::Audit(AuditFault::PendingWord)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Breaks rules of the architecture that an emulator tolerates, for `rouse.fault=el2-breaks-rules`:
-//! `cargo xtask test --strict` has to notice this in a running image. Each function breaks the rule
-//! that it is named after (crate `rules`), once, on the first CPU, and restores the state.
+//! Breaks rules of the architecture that an emulator tolerates, for `rouse.fault=el2-breaks-rules`: `cargo xtask test
+//! --strict` has to notice each violation in a running image. Each function breaks the rule that it is named after
+//! (crate `rules`), once, on the first CPU, and restores the state.
 
 use core::arch::asm;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};

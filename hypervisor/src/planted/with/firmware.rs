@@ -39,7 +39,7 @@ const WOR_HIGH: u64 = 0xc;
 /// Size of UEFI's pages.
 const PAGE: usize = 4096;
 
-/// Causes the fault that is asked for, if it is a fault of firmware.
+/// Causes the fault that is asked for, if that is a fault of firmware.
 pub fn cause_fault() {
     let Some(Fault::Firmware(fault)) = asked_fault() else {
         return;
@@ -131,8 +131,8 @@ fn remove_spcr() -> Option<()> {
     Some(())
 }
 
-/// Copies the tables, unaligned, to the end of memory that is then reserved; firmware takes such
-/// memory from the end of RAM.
+/// Reserves memory, which firmware takes from the end of RAM, and copies the tables, unaligned, to
+/// the end of that memory.
 fn move_tables() -> Option<()> {
     let (rsdp, listed) = listed_tables()?;
     let size = listed

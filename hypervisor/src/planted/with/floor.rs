@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Defines vectors that do only what the architecture requires: their cost is the minimum cost of
 //! an exit, for comparison with the costs of the real vectors. With `rouse.floor`, a vCPU may use
-//! these vectors ([`abi::Call::Floor`]); without it, there is no such call.
+//! these vectors ([`abi::Call::Floor`]); without that argument, there is no such call.
 //!
 //! The vectors check nothing, so a guest that uses them can send any SGI and have any interrupt listed, which no other
 //! guest can. Only the measuring program uses them, and no other program runs next to it.
@@ -14,12 +14,12 @@
 //! - `wait`: a trapped WFI. The syndrome is read, ELR_EL2 moved past the instruction, WFI executed; then `receive`.
 //! - `read`: a load of w1 from the distributor, which reads as zero. The syndrome and the address have to be read, and
 //!   ELR_EL2 moved past the instruction; HPFAR_EL2 has the page, and FAR_EL2 the register (D24.2.64).
-//! - `start`: an SMC with the arguments of CPU_ON. The target is found by its affinity, gets its entry and its context,
-//!   and is then marked as turned on. The doorbell follows, after a DSB (IHI 0069H, 12.1.6). The vector does not check
-//!   that the target is off and the entry in RAM, and [`install`] has counted the target.
+//! - `start`: an SMC with the arguments of CPU_ON. The target is found by its affinity, gets its entry and its
+//!   context, and is then marked as turned on. The doorbell follows, after a DSB (IHI 0069H, 12.1.6). The vector checks
+//!   neither that the target is off nor that the entry is in RAM; [`install`] has already counted the target.
 //!
-//! With a GICv2, `send`, `receive` and `wait` have other tables: an SGI is an abort, whose address has to be read, too,
-//! and a register of the GIC is memory, whose address EL2 keeps at its stack pointer.
+//! With a GICv2, `send`, `receive` and `wait` have other tables: sending an SGI is an abort, whose address has to be
+//! read too, and a register of the GIC is memory, whose address EL2 keeps at its stack pointer.
 //!
 //! An exception that these vectors do not serve ends their use: the CPU then uses the plain vectors again.
 
@@ -67,7 +67,7 @@ pub fn allow_vectors(on: bool) {
 /// The vectors that were asked for do not exist.
 pub struct NoFloor;
 
-/// Makes this CPU use the vectors of `which` from its return to the guest on (a context synchronization event: DDI
+/// Makes this CPU use the vectors `which` as soon as it returns to the guest (a context synchronization event: DDI
 /// 0487K.a, D1.4.1); `None` if the vCPU may not use them.
 #[inline(never)]
 pub fn enter_floor(which: u64) -> Option<Result<(), NoFloor>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of the hostile neighbour: one unit makes each of its forbidden attempts once.
+//! The program of the hostile neighbour: each unit makes each of the program's forbidden attempts once.
 //!
 //! The program gives each of the neighbour's own registers a value that is not the vCPU's, and checks that the register
 //! still has that value after some time, during which turns end and begin. Then the program tries to harm the vCPU:
@@ -77,7 +77,7 @@ core::arch::global_asm!(
         \what   ctr_el0, 22
     .endm
 
-    // x0: address of its counts, in a page that also holds the noted values, from x4 on.
+    // x0: address of the program's counts; x4: address of the noted values, in the same page.
     .global el2_program_hostile
 el2_program_hostile:
     add     x4, x0, #64
@@ -264,7 +264,7 @@ hostile_compare:
     .error  "no room for the program"
     .endif
 
-    // The program's vectors: after any exception, it continues after the instruction.
+    // The program's vectors: after any exception, the program continues after the instruction that caused it.
     .balign 8
     .global el2_program_hostile_end
 el2_program_hostile_end:

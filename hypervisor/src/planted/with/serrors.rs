@@ -10,7 +10,7 @@ use super::asked::asked_fault;
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::serror;
 
-/// Offsets in the vectors (DDI 0487K.a, D1.3.1.5): an SError of this level, and of a lower one.
+/// Offsets in the vectors (DDI 0487K.a, D1.3.1.5): an SError from this level, and from a lower one.
 const FROM_EL2: u64 = 0x380;
 const FROM_GUEST: u64 = 0x580;
 /// Class, IL, and the DFSC that makes AET valid.

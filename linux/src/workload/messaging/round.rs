@@ -11,7 +11,7 @@ use rustix::thread::futex;
 
 /// The round number that stands for the end of all rounds.
 const OVER: u32 = u32::MAX;
-/// Set in the number of finished receivers if a thread has failed.
+/// Bit that is set in the number of finished receivers if a thread has failed.
 const FAILED: u32 = 1 << 31;
 
 /// The current round.

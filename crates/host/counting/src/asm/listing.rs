@@ -90,7 +90,7 @@ fn function_lines(function: &Function<'_>, counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// Formats a count per pass. The text is a whole number if the count is a multiple of the passes.
+/// Formats a count per pass. The text is a whole number if the count is a multiple of the number of passes.
 fn per_pass(count: u64, passes: u64) -> String {
     if count.is_multiple_of(passes) {
         (count / passes).to_string()

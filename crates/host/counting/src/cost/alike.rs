@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks whether the images for tests and the images for measurements execute the same instructions on a path. If they
-//! do, findings about one image also hold for the other.
+//! do, findings about one kind of image also hold for the other.
 //!
 //! The images are linked separately, so code and data have different addresses in each. Distances that instructions
 //! encode are therefore not compared.
@@ -66,10 +66,10 @@ fn commonest_pass(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
     runs.max_by_key(|run| run.len())?.first()
 }
 
-/// Returns `words` without the distances that they encode (encodings: DDI 0487K.a, C4.1). These are the distances in B
-/// and BL, and in ADR and ADRP. The linker chooses ADR or ADRP depending on the distance. The ignored distances also
-/// include the low part of an ADRP's distance. A later instruction adds this part: an ADD of an immediate, or a load or
-/// store, that uses the ADRP's register.
+/// Returns `words` without the distances that they encode (encodings: DDI 0487K.a, C4.1). B, BL, ADR and ADRP encode a
+/// distance. The linker chooses ADR or ADRP by the distance, so these two count as equal. A later instruction that uses
+/// ADRP's register adds the low part of ADRP's distance: an ADD of an immediate, a load or a store. This low part is
+/// left out, too.
 fn without_distances(words: impl Iterator<Item = u32>) -> Vec<u32> {
     const IMMEDIATE: u32 = 0xfff << 10;
     let mut pages = 0_u32;
@@ -101,7 +101,7 @@ mod tests {
         let without = |words: [u32; 4]| without_distances(words.into_iter());
         // adrp x8, 0x5000; add x8, x8, #0x8a0; sub sp, sp, #0x30; bl 0x40
         let words = [0xb000_0028, 0x9122_8108, 0xd100_c3ff, 0x9400_0010];
-        // adr x8, 0x100; add x8, x8, #0x940; the same; bl 0x80
+        // adr x8, 0x100; add x8, x8, #0x940; sub sp, sp, #0x30; bl 0x80
         let elsewhere = [0x1000_0808, 0x9125_0108, 0xd100_c3ff, 0x9400_0020];
         assert_eq!(without(words), without(elsewhere));
         // These words change a register, change an immediate, and turn a branch with link into one without link.

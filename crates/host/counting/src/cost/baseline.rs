@@ -9,10 +9,10 @@ use super::gate::{self, Change};
 /// Differences from a baseline.
 pub struct Against<'b> {
     base: &'b Costs,
-    /// A note that is present if the images of the baseline were built by another compiler.
+    /// Note that another compiler built the baseline's images, if one did.
     other: Option<String>,
     changes: Vec<Change>,
-    /// Names of costs that the baseline has, but that were not counted.
+    /// Names of costs that are in the baseline, but were not counted.
     gone: Vec<String>,
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the cache lines of EL2's code and data that a path misses if the caches are empty.
 //!
-//! If its first-level caches miss a line, a core requests the line from its second-level cache ([`requests`]). The
-//! requests have physical addresses. EL2 has an identity map, so these addresses can be compared with the
-//! committed instructions' addresses.
+//! A core that misses a line in its first-level caches requests the line from its second-level cache ([`requests`]).
+//! The requests have physical addresses. EL2 has an identity map, so these addresses can be compared with the committed
+//! instructions' addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,11 +27,11 @@ pub type Models = BTreeMap<String, BTreeMap<String, Missed>>;
 /// Numbers of lines that a pass missed.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Missed {
-    /// Missed lines with EL2's instructions.
+    /// Missed lines that contain EL2's instructions.
     pub code: usize,
     /// Missed lines of memory that these instructions accessed.
     pub data: usize,
-    /// Missed code and data lines that the second-level cache missed, too.
+    /// Code and data lines that the second-level cache missed, too.
     pub second: usize,
     /// Missed lines of translation tables in the whole window, including the guest's table walks.
     pub walked: usize,
@@ -74,7 +74,7 @@ fn pass_misses(window: &Window, requests: &[Request]) -> Missed {
     }
 }
 
-/// Returns the columns of a table with a row for each path, and with the misses on each of the `models`.
+/// Returns the columns of a table that has a row for each path and shows the path's misses on each of the `models`.
 pub fn columns(models: &Models) -> Vec<Column> {
     let taken = |path: &&Path| models.values().any(|of| of.contains_key(path.name()));
     let paths: Vec<Path> = Path::ALL.iter().filter(taken).copied().collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cost card in cycles: the time of each path on models of cores, both warm and with empty caches and TLBs. Next to
-//! each time is the least time that the path could take on that core.
+//! each time is the shortest time that the path could take on that core.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -37,11 +37,11 @@ pub struct Card {
     pub emulator: String,
     pub rustc: String,
     pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
-    /// The parts of an injected IPI to a CPU that runs, by model. The parts' numbers are warm cycles, in the order of
+    /// Warm cycles of the parts of an injected IPI to a CPU that runs, by model. The parts are in the order of
     /// [`PARTS`](super::parts::PARTS).
     #[serde(default)]
     pub wake_ups: BTreeMap<String, Vec<u64>>,
-    /// The parts of an injected IPI to a CPU that waits. Older cards do not have them.
+    /// Warm cycles of the parts of an injected IPI to a CPU that waits, by model. Older cards do not have them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, Vec<u64>>,
     /// The lines that each path missed with empty caches. Older cards do not have them.
@@ -98,8 +98,8 @@ impl Card {
         }
     }
 
-    /// Returns how many cycles sender and receiver of an injected IPI take together on `model`, and the least possible
-    /// number.
+    /// Returns how many cycles the sender and the receiver of an injected IPI take together on `model`, and the
+    /// smallest number that is possible.
     pub fn ipi_cycles(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
@@ -121,8 +121,8 @@ pub fn empty_card(args: &CostArgs) -> Card {
     }
 }
 
-/// Measures the requested model, or all default models if none is requested. If it returns an error, `card` still has
-/// everything measured so far.
+/// Measures the requested model, or all default models if none is requested. Even after an error, `card` has everything
+/// measured so far.
 pub fn measure_models(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
@@ -191,8 +191,8 @@ impl<'c> Collected<'c> {
     }
 }
 
-/// Returns the cycles of each path on `model`. Reports a path that never occurs alone. With 16 list registers, for
-/// example, no interrupt has to wait for a free list register.
+/// Returns the cycles of each path on `model`. If a path never occurs alone, prints a note instead. With 16 list
+/// registers, for example, no interrupt ever waits for a free list register, so the path with that wait does not occur.
 fn cycles_of_paths(
     model: &str,
     warm: &Recorded,
@@ -216,7 +216,7 @@ fn cycles_of_paths(
 }
 
 /// Returns the median of each part of an injected IPI to `target`. The sum of these medians is close to the median of
-/// the whole.
+/// the whole IPI.
 fn median_parts(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
     let of = |path| {
         recorded

@@ -93,7 +93,7 @@ fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     })
 }
 
-/// Returns the guest's instructions in `row`, for a table.
+/// Formats the number of the guest's instructions in `row`, for a table.
 pub fn guest_insns(row: Option<&PathCosts>) -> String {
     let tally = row.and_then(|row| row.guest);
     tally.map_or("-".into(), |tally| tally.insns.to_string())

@@ -89,7 +89,7 @@ fn document(card: &Card) -> Document {
     document
 }
 
-/// Returns a table with a row for each model and state of the receiver: the parts of a wake-up, and their sum.
+/// Returns a table of the parts of a wake-up and their sum, with a row for each model and state of the receiver.
 pub fn wake_ups(card: &Card) -> Vec<Column> {
     let rows = Target::ALL.iter().flat_map(|&target| {
         let of = card.wake_ups(target).iter();
@@ -118,7 +118,7 @@ pub fn wake_ups(card: &Card) -> Vec<Column> {
     columns
 }
 
-/// Returns a table with a row for each path: the number of its instructions, and three numbers for each model.
+/// Returns a table with one row per path: the number of instructions, and three numbers for each model.
 pub fn columns(card: &Card) -> Vec<Column> {
     let taken = |path: &&Path| {
         let mut models = card.models.keys();
@@ -159,7 +159,7 @@ fn instructions_of_path(card: &Card, path: Path) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("/"))
 }
 
-/// Describes how many cycles sender and receiver of an injected IPI take together.
+/// Describes how many cycles the sender and the receiver of an injected IPI take together.
 pub fn describe_ipis(card: &Card) -> Vec<String> {
     let models = card.models.keys();
     let sentence = |model: &String| {
@@ -172,8 +172,8 @@ pub fn describe_ipis(card: &Card) -> Vec<String> {
     models.filter_map(sentence).collect()
 }
 
-/// Returns the differences from `base`. If only one of the cards lists missed lines, the other is older, and fewer
-/// caches were emptied for it. The cold passes are then not compared.
+/// Returns the differences from `base`. If only one of the cards lists missed lines, the other card is older, and fewer
+/// caches were emptied for its cold passes. The cold passes are then not compared.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {
@@ -192,7 +192,7 @@ fn changes(base: &Card, card: &Card) -> Vec<Change> {
     changes
 }
 
-/// Fails if a path takes too many more cycles than in `base`, or is missing.
+/// Fails if a path is missing, or takes more cycles than in `base` by more than is allowed.
 fn fail_on_growth(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
     let mut wrong: Vec<String> = changes
         .iter()

@@ -2,9 +2,9 @@
 //! Computes the ticks of a stay at EL2 from the times in a trace.
 //!
 //! A stay is measured from the commit of the guest's last instruction before it to the commit of the guest's first
-//! instruction after it. A stay includes the entry, the return, and the refilling of the guest's pipeline. The time
-//! for which the core waits in WFI is excluded. If an interrupt causes the stay, the guest's code before it is
-//! unrelated, so the stay is measured from its own first instruction.
+//! instruction after it. A stay includes the entry, the return, and the refilling of the guest's pipeline. The time for
+//! which the core waits in WFI is excluded. If an interrupt causes the stay, the guest's code before it is unrelated,
+//! so the measurement begins with the stay's own first instruction.
 
 use cost::Level;
 
@@ -30,7 +30,7 @@ pub fn el2_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// Returns the ticks spent waiting in WFIs. For each WFI, this is the longest pause between two instructions near
+/// Returns the ticks spent waiting in WFIs. The wait of each WFI is the longest pause between two instructions near
 /// it.
 fn halted_ticks(steps: &[Executed]) -> u64 {
     let waits =

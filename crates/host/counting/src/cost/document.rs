@@ -90,7 +90,8 @@ with nothing below it, or as the host of KVM.
 values are exact. `graviton-like` has Graviton3's clock, counter and caches, and assumptions where nothing is published. `--set NAME=VALUE` changes
 one parameter. `results.json` has all of them under `machine.emulator.parameters`. `irq-ns` and `wake-ns` need a gem5 whose source has
 `boards/gem5/gem5.patch`: an interrupt then takes `irq-ns` from the interrupt controller to a core, and `wake-ns` more while the core waits. With
-`irq-ns=1000`, a round trip of two interrupts takes 4,004 cycles of 0.5 ns more (360 and 4,364, `minor`, WFI, 30 November 2026, commit dd6c64b4).
+`irq-ns=1000`, a round trip of two interrupts takes 4,005 cycles of 0.5 ns more (351 and 4,356, `minor`, WFI, direct, 30 November 2026, commit 9a41f199), and
+so it does with `wake-ns=1000`: the delay of `posted-irq-delay` stands for the sum of both.
 
 A value is elapsed time in cycles of the core's clock, between two readings of the counter by the CPU that measures. All CPUs share the counter, and
 it keeps counting while they wait. The PMU's cycle counter does neither, so `pmu.cycles` counts only the cycles in which a CPU was not waiting. The
@@ -169,10 +170,10 @@ the way there brought in. `poll-wfi` needs `--poll-limit-us 2000`, since a poll 
 ### Against Graviton3
 
 H. Okanovic's pipe tests (April 2024, c7g.metal and c7g.16xlarge) show what a wake-up by WFI and IPI costs more than one that finds the CPU polling: 0.36 us
-on the bare machine, 1.24 us under a hypervisor. gem5 has 0.043 us and 0.10 to 0.13 us (commit 663a3721, 21 November 2026, `--cpu-model o3 --preset
-graviton-like --quick --under none,rouse --workload pingpong`). So the direction agrees (a ratio of 2.4 to 2.9, published 3.4), and the absolute cost of WFI
-is an order of magnitude too small, for the [reasons above](#limits-of-gem5). Trapping WFI is much dearer under KVM; here it is 10 % cheaper, because Rouse
-waits at EL2 and has no scheduler to call.
+on the bare machine, 1.24 us under a hypervisor. gem5 has 0.007 us, and 0.09 us under Rouse (commit 9a41f199, 30 November 2026, `--cpu-model o3 --preset
+graviton-like --quick --under none,rouse --workload pingpong`: 396 cycles where the guest polls, 430 out of WFI, 851 with injected IPIs). So the direction
+agrees, and the absolute cost of WFI is one to two orders of magnitude too small, for the [reasons above](#limits-of-gem5). Trapping WFI is much dearer under
+KVM; here it is 19 % cheaper (690 cycles), because Rouse waits at EL2 and has no scheduler to call.
 
 ## In cycles
 

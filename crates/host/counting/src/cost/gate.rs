@@ -78,7 +78,7 @@ pub fn note_other_compiler(base: &str, with: &str, rustc: &str) -> Option<String
 
 type Part = (&'static str, fn(&PathCosts) -> Option<u64>);
 
-/// The numbers of a row that must not grow, each with its name.
+/// The numbers in a row that the gate limits, each with its name.
 const PARTS: [Part; 2] = [
     ("hypervisor", |row| row.el2.map(|tally| tally.insns)),
     ("guest", |row| row.guest.map(|tally| tally.insns)),

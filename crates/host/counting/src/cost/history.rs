@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stored baselines: files `NN-label.json`, in a folder for each board. The first baseline of `virt` is from the
+//! The stored baselines: files `NN-label.json`, in one folder per board. The first baseline of `virt` is from the
 //! project's beginning. New costs are compared with the last baseline of their board.
 
 use std::fs;
@@ -78,7 +78,7 @@ impl Baseline for Card {
 }
 
 const DOCUMENT: &str = "docs/cost.md";
-/// The folder of the baselines of the board [`USUAL`], and of the other boards' folders.
+/// Folder that contains the baselines of the board [`USUAL`], and the folders of the other boards.
 const FOLDER: &str = "docs/cost";
 /// The board whose costs the page shows in full.
 const USUAL: &str = "virt";

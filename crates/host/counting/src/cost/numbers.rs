@@ -21,7 +21,7 @@ pub type Numbers = BTreeMap<String, u64>;
 
 /// Prefix for the names of sizes.
 pub const BYTES: &str = "bytes: ";
-/// Name of the number that is the length of a boot.
+/// Name of the number for the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
 /// Returns the sizes, in bytes, of code, constants and variables, for the hypervisor and for both of the guest's
@@ -88,7 +88,7 @@ pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     Ok([(BOOT.to_owned(), *before)].into())
 }
 
-/// Returns the median round trips of `pingpong` in WFI. The guest counts them in ticks, and each tick is one
+/// Returns the median round-trip times of `pingpong` in WFI. The guest measures them in ticks, and each tick is one
 /// instruction.
 pub fn median_round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);

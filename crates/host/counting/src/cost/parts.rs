@@ -14,7 +14,7 @@ pub const PARTS: [&str; 9] = [
     "send",
     // To the receiver's first instruction at EL2 after this write.
     "deliver",
-    // To EL2's return: it has acknowledged, ended and listed the interrupt.
+    // To EL2's return, after it has acknowledged the interrupt, ended it, and written it to a list register.
     "list",
     // To the guest's vector.
     "take",

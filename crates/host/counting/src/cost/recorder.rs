@@ -25,8 +25,8 @@ use shell::progress::Progress;
 pub const ALL_PATHS: &str = "rouse.cost=all";
 /// Boot argument that makes EL2 reserve memory for neighbours, because one path has a neighbour.
 const NEIGHBOUR: &str = "rouse.neighbour=work";
-/// Like [`NEIGHBOUR`]. Also makes EL2 use the shortest possible vectors for the guest, which only images for tests
-/// contain.
+/// Like [`NEIGHBOUR`], but also makes EL2 use the shortest possible vectors for the guest. Only images for tests
+/// contain these vectors.
 const FLOORS: &str = "rouse.neighbour=work rouse.floor";
 /// Number of CPUs in the boots that count paths: a sender and a receiver.
 pub const CPUS: u32 = 2;
@@ -51,7 +51,7 @@ pub struct Bench {
 /// The record of a boot.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The passes of the paths, with the instructions that they executed.
+    /// The passes of the paths, each with the instructions that it executed.
     pub trace: Trace,
     /// The console's output.
     pub console: String,

@@ -23,7 +23,7 @@ pub enum From {
     Code,
     /// A core's first-level cache for data.
     Data,
-    /// The walker of a core's translation tables, which has no first-level cache.
+    /// A core's table walker, which has no first-level cache.
     Walk,
     /// A core's second-level cache.
     Second,
@@ -55,8 +55,8 @@ pub fn parse_requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     }
 }
 
-/// Parses a request for a line. Returns `None` for any other line: responses, snoops, lines that are written back or
-/// cleaned, uncached accesses, and upgrades to write permission.
+/// Parses a request for a cache line. Returns `None` for any other output: responses, snoops, cache lines that are
+/// written back or cleaned, uncached accesses, and upgrades to write permission.
 fn parse_request(line: &str) -> Result<Option<Request>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [

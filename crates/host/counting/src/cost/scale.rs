@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Costs of operations by number of vCPUs.
 //!
-//! There are two kinds of lines. Lines of the first kind are the hypervisor's own instructions, which are recorded like
-//! the costs of paths. The cost of an SGI to one vCPU must be the same for any number of vCPUs, and the cost of a
-//! broadcast must be linear in the number of receivers. Any other result fails. Lines of the second kind are the
-//! guest's workloads, on a board where each instruction is a tick.
+//! A line has one cost for each number of vCPUs. There are two kinds of lines. One kind counts the hypervisor's own
+//! instructions, which are recorded like the costs of paths. The cost of an SGI to one vCPU must be the same for any
+//! number of vCPUs, and the cost of a broadcast must be linear in the number of receivers. Any other result is an
+//! error. The other kind shows the guest's workloads, on a board where each instruction is a tick.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
 /// Name of the line whose values must be linear.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
-/// Measures every line with up to `most` vCPUs. If it returns an error, `lines` still has everything measured so far.
+/// Measures every line with up to `most` vCPUs. Even after an error, `lines` has everything measured so far.
 pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
     for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
         for (name, value) in el2_instructions(bench, cpus)? {
@@ -59,7 +59,7 @@ fn el2_instructions(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]
     Ok([(SGI, sgi), (DOORBELL, doorbell), (BROADCAST, broadcast)])
 }
 
-/// Returns the median samples of the guest's workloads without idle time, with one plain way of waiting.
+/// Returns the median samples of those guest workloads that have no idle time, with one plain way of waiting.
 fn workload_medians(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let job = Job::new(&workload_args(board, cpus))?.within(&bench.limits);
     let results = session::measure(&job).with_context(|| format!("{cpus} vCPUs"))?;

@@ -26,7 +26,7 @@ const COUNTS: [(&str, &str); 12] = [
     ("lines", "data"),
     ("lines", "code"),
 ];
-/// Group of the guest's instructions on a path: with the hypervisor, and without it.
+/// Column group for the guest's instructions on a path, with and without the hypervisor.
 const GUEST: &str = "guest's insns";
 /// Text for the counts of a path that was not taken.
 const NONE: &str = "-";

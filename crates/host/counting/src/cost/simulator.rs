@@ -42,7 +42,7 @@ pub enum Boot {
     Warm,
     /// Like `Warm`, but caches and TLBs are emptied before each pass.
     Cold,
-    /// A boot of the image for tests, for the paths with the shortest possible vectors, which no other image contains.
+    /// A boot of the image for tests. Only this image has the paths with the shortest possible vectors.
     Floors,
 }
 

@@ -86,8 +86,8 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
     found
 }
 
-/// Whether `last` may continue at `pc` without an exception: the next instruction in memory, the target of a direct
-/// branch, or anything after an indirect one. Code of the guest may be at the offset of a vector.
+/// Whether `pc` may follow `last` without an exception: as the next instruction in memory, as the target of a direct
+/// branch, or after any indirect branch. Ordinary guest code may be at the offset of a vector.
 fn leads_to(last: &Executed, pc: u64) -> bool {
     let is_indirect = matches!(last.word & !0x3e0, 0xd61f_0000 | 0xd63f_0000 | 0xd65f_0000);
     is_indirect || pc == last.pc + 4 || branch_target(last.word, last.pc) == Some(pc)

@@ -42,7 +42,7 @@ impl Cutter {
         self.sends.push((release, value));
     }
 
-    /// Records that this CPU takes an interrupt. The interrupt ended the CPU's wait, rather than a store that the
+    /// Records that this CPU takes an interrupt. It was this interrupt that ended the CPU's wait, not a store that the
     /// handler finds before it [acknowledges](Self::record_acknowledge) the interrupt: a hypervisor's handler takes
     /// locks at that point.
     pub fn record_interrupt(&mut self, tpidr: Tpidr, now: Counts) {

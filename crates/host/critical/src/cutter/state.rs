@@ -20,7 +20,7 @@ pub struct Release {
 /// A sample that has begun but not ended.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// Number of samples that had begun by then, including this one.
+    /// The sample's number: how many samples had begun when it began, including itself.
     pub number: u64,
     pub work: Counts,
     /// The indices of the CPUs that take part in the sample.

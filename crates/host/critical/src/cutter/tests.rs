@@ -166,7 +166,7 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
         machine
             .steps("+1 N pause; +4 F load W; +9 F store W4; +30 F pause; +8 N load W4; +2 N end");
         let sample = machine.sample();
-        // The path has the sender's instructions up to its store, and the receiver's instructions since the stop in
+        // The path has the sender's instructions up to its store, and the receiver's instructions since the stop during
         // which the store happened.
         let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
         assert_eq!(sample.path.total(), path + 9 + 8 + 2, "{in_first}");

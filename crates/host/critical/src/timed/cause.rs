@@ -6,7 +6,7 @@ use crate::cutter::releases::sgi_is_for;
 use crate::halt::{first_halt, resume_index};
 use crate::{Reasons, Via};
 
-/// Largest number of cycles between two instructions near a WFI that does not count as a halt.
+/// Largest number of cycles that does not count as a halt, between two instructions near a WFI.
 const REST: u64 = 64;
 /// Largest number of instructions in a loop that waits for a store. Also the largest number of instructions from a load
 /// to the halt that waits for a store to the loaded word.
@@ -16,8 +16,8 @@ const LOOP: usize = 64;
 const LONG: usize = 512;
 
 impl Timeline<'_> {
-    /// Returns the WFI or WFE that makes a core halt between the previous instruction and this one: it is near, and no
-    /// pause near it is longer.
+    /// Returns the WFI or WFE that makes a core halt between the previous instruction and this one: a WFI or WFE is
+    /// near, and no pause near it is longer.
     fn halt_before(&self, core: usize, at: usize) -> Option<u32> {
         let committed = &self.cores[core].committed;
         let is_halt = |n: &usize| self.marks.reasons(core, *n).has(Reasons::HALT);

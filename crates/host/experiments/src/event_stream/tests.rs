@@ -9,7 +9,7 @@ use super::*;
 use crate::verdict::Verdict;
 
 /// Computes the overshoot of a poll that ends only at an edge of the event stream, from the poll's limit and the
-/// stream's period. All times are in ticks of a nanosecond.
+/// stream's period. All times are in ticks of one nanosecond.
 type Over = fn(u64, u64) -> u64;
 
 /// Returns the overshoot on a machine that leaves WFE 100 ns after an edge.

@@ -165,7 +165,7 @@ fn claim(
     }))
 }
 
-/// Returns a test that a change is between the two published ones, or near them.
+/// Returns a test that checks whether a change is between the two published ones, or near them.
 pub fn published_size(there: [Pair; 2]) -> Test {
     let [g2, g3] = there.map(change_in_percent);
     Test::Size {

@@ -130,7 +130,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Claims that the gain grows with the delay: an operation with the patch takes a smaller share of the time without it.
+/// Claims that the gain grows with the delay: time with the patch, divided by time without it, becomes smaller.
 fn grows(runs: &Runs, name: &str) -> Result<Claim> {
     let workload = format!("linux-{name}");
     let share = |labels| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-teo-util`: compares TEO with utilisation, from the patch itself, with TEO and menu of the same kernel.
+//! `posted-teo-util`: compares the patch's TEO, which considers utilisation, with TEO and menu of the same kernel.
 
 use anyhow::Result;
 use plan::Under;

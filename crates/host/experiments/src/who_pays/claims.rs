@@ -10,7 +10,7 @@ use super::{
 use crate::outcome::{ByBoot, Claim, Constant, Test};
 use crate::runs::{MeasuredCell, Runs};
 
-/// Largest accepted distance from half of the time, for the share of a guest that never waits, in points.
+/// Largest accepted difference, in points, between half of the time and the share of a guest that never waits.
 const HALF: f64 = 5.0;
 /// The longest gap, in us.
 const LONGEST: &str = "5000";
@@ -75,7 +75,7 @@ fn poll_claims(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
             ("the most that a poll-wfi leaves", most),
             (HALT.name, neighbours_share(runs, HALT, gap)?),
         )
-        // This is half of the share that the shortest limit has of the gap.
+        // This is half of the shortest limit's share of the gap.
         .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
         .with_tested_part(format!("{gap} us apart")))
     });

@@ -64,7 +64,7 @@ pub fn unbeaten_points<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
 }
 
 /// Returns the shortest wait for which a trapped WFI takes less of the CPUs' time than a poll, in us of the counter.
-/// Computes it from a line through the differences between their times at two gaps.
+/// Computes it from a line through the differences between poll and WFI at two gaps.
 pub fn break_even(run: Run<'_>) -> Result<f64> {
     const AT: [&str; 2] = ["5", "50"];
     let mut more = [0.0; AT.len()];

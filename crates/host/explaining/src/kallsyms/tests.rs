@@ -52,7 +52,7 @@ const LINK: u64 = 0xffff_8000_0800_0000;
 const BASE: u64 = 0x800;
 
 impl Kernel {
-    /// Returns the symbols: type and name, and the distance from the beginning.
+    /// Returns each symbol's type and name, and its distance from the beginning.
     fn symbols(&self) -> Vec<(String, u64)> {
         let mut all = vec![("T_text".to_owned(), 0), ("t_head".to_owned(), 0)];
         all.extend((0..600).map(|n| (format!("tfile.c#function{n:03}"), 0x1000 + 0x40 * n)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the idle intervals of one CPU in the events of a recording. The reason for the end of an interval is the first
-//! event, between the interval's entry and the next entry, that is evidence of a reason ([`super::evidence`]).
+//! Finds the idle intervals of one CPU in the events of a recording. The first event after an interval's entry that is
+//! evidence of a reason for its end, and that precedes the next entry, gives the reason ([`super::evidence`]).
 
 use cpuidle::{FOREVER, Wake};
 
@@ -49,7 +49,7 @@ struct Stay {
 }
 
 impl Stay {
-    /// Whether the CPU continues to idle after the stay: only the tick came, or a poll has timed out. `all` tells
+    /// Whether the CPU continues to idle after the stay, because only the tick came or a poll timed out. `all` tells
     /// whether the recording has all other events that may have ended the stay.
     fn continues_idling(&self, all: bool) -> bool {
         // Only the first state can be a polling state.
@@ -198,6 +198,6 @@ impl RecordedCpu {
     }
 }
 
-/// Remedy for missing events without a reported loss.
+/// Remedy if events are missing although no loss was reported.
 const MISSING: &str = "record all CPUs (-a) without a filter, and all lines of one recording, in their order; with perf \
                        script --show-lost-events it says where events were lost";

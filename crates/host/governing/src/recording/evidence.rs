@@ -8,8 +8,8 @@ use cpuidle::Wake;
 pub enum Evidence {
     /// This event ended the interval.
     By(Wake),
-    /// A timer's interrupt. The interrupt is the tick's if another event shows that the tick has expired, otherwise
-    /// another timer's.
+    /// A timer's interrupt. If another event shows that the tick has expired, this is the tick's interrupt; otherwise,
+    /// it is another timer's.
     TimerIrq,
     /// An inter-processor interrupt.
     Ipi,

@@ -132,7 +132,7 @@ fn split_event(line: &str) -> Option<(u32, &str, &str, &str)> {
     None
 }
 
-/// Whether a word is a time stamp, `12.345678:`, of any clock.
+/// Whether a word is a time stamp of any clock, such as `12.345678:`.
 fn is_stamp(word: &str) -> bool {
     let digits = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     word.strip_suffix(':').is_some_and(|stamp| {

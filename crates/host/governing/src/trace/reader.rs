@@ -10,7 +10,7 @@ use super::{COLUMNS, Interval, LONGEST_NS, wake_word};
 /// Number of mandatory columns.
 const REQUIRED: usize = 3;
 
-/// Whether the first line of a text names columns of a trace, or the text has no lines.
+/// Whether the first line of a text names columns of a trace. Also true for a text without lines.
 pub fn is_trace(text: &str) -> bool {
     let mut lines = lines(text);
     lines

@@ -15,7 +15,7 @@ use vmm::archive::Archive;
 
 use crate::kernel::read_archive;
 
-/// Large folders in packages that no command needs.
+/// Large folders that packages contain, but no command needs.
 const WITHOUT: [&str; 5] = [
     "usr/share/doc",
     "usr/share/man",
@@ -25,7 +25,7 @@ const WITHOUT: [&str; 5] = [
 ];
 /// Folders that are links in Debian. The package `base-files` makes these links.
 const MERGED: [&str; 4] = ["bin", "sbin", "lib", "lib64"];
-/// Endings of the names of tar archives.
+/// Extensions of the file names of tar archives.
 const TARS: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".tar.bz2"];
 /// Largest total size of all files, in bytes. All files are in memory twice while the kernel unpacks them.
 const MOST: u64 = 1 << 30;
@@ -54,8 +54,8 @@ pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
     add_folder(archive, folder, "", Files::OfPackages, &mut 0)
 }
 
-/// Adds the files of `--rootfs`. If `given` is a cpio archive, adds nothing, and returns the archive unchanged, to be
-/// put before our own. `merged` tells whether packages have already made the folders in [`MERGED`] links.
+/// Adds the files of `--rootfs`. If `given` is a cpio archive, adds nothing, and returns that archive, to be put before
+/// our own. `merged` tells whether packages have already turned the folders in [`MERGED`] into links.
 pub fn add_rootfs(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
     let files = match merged {
         true => Files::Merged,

@@ -12,8 +12,8 @@ use shell::places;
 use shell::terminal::note;
 
 const ARCHITECTURE: &str = "arm64";
-/// Prefixes of the names of packages that contain a kernel. A newer kernel is in the first package, and its second
-/// package is empty. An older kernel has only the second package.
+/// Prefixes of the names of packages that contain a kernel. A newer kernel is in its package with the first prefix, and
+/// its other package is empty. An older kernel only has a package with the second prefix.
 const NAMES: [&str; 2] = ["linux-binary-", "linux-image-"];
 const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";

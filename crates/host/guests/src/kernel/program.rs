@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns a bare-metal program into an arm64 Image: an ELF file that may be loaded anywhere, whose first instruction is
-//! at address 0, and which gets the address of the device tree in X0. The tests of kvm-unit-tests (`arm/gic.elf`) are
-//! such programs: they relocate themselves, find their stack by alignment to the largest page, and expect the device
-//! tree after themselves (its arm/cstart64.S, arm/flat.lds and lib/arm/setup.c).
+//! Turns a bare-metal program into an arm64 Image. Such a program is an ELF file that may be loaded anywhere, begins at
+//! address 0 with its first instruction, and gets the address of the device tree in X0. The tests of kvm-unit-tests
+//! (`arm/gic.elf`) are such programs: they relocate themselves, find their stack by alignment to the largest page, and
+//! expect the device tree after themselves (arm/cstart64.S, arm/flat.lds and lib/arm/setup.c of kvm-unit-tests).
 //!
 //! | From the start of the Image | There is |
 //! |---|---|
@@ -25,7 +25,7 @@ const TREE: usize = 2 << 20;
 const FLAGS: u64 = 1 << 3;
 /// The header's first instruction: a branch over the header.
 const BRANCH: u32 = 0x1400_0010;
-/// The instruction of [`LOADER`] that has the offset of the tree's copy, in units of [`ALIGN`], in its bits 20:5.
+/// Index of the instruction in [`LOADER`] whose bits 20:5 hold the offset of the tree's copy, in units of [`ALIGN`].
 const COPY_OFFSET: usize = 1;
 /// Copies the device tree and enters the program. The MMU is off, so accesses must be aligned; trees are (booting.rst).
 const LOADER: [u32; 14] = [

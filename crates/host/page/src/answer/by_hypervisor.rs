@@ -19,7 +19,7 @@ type Rows = Vec<(String, Vec<(String, String)>)>;
 /// rows and columns for them.
 const MANY: usize = 4;
 
-/// Returns the sentence about pingpong and the table of its medians, or `None` if pingpong ran under fewer hypervisors.
+/// Returns the sentence about pingpong and the table of its medians. `None` if it ran under too few hypervisors.
 pub fn document(results: &Results, scale: Scale) -> Option<Document> {
     let cells = results.cells.iter();
     let cells = cells.filter(|cell| cell.what.workload == Workload::Pingpong);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The medians as bars, grouped by way of waiting. Each hypervisor has a colour, or each run if there are several.
+//! The medians as bars, grouped by way of waiting. Colours distinguish hypervisors, or runs if there are several runs.
 
 use results::Cell;
 

@@ -11,7 +11,7 @@ use crate::svg::format_number;
 
 /// Maximum number of lines that one chart can show clearly.
 const MOST: usize = 10;
-/// Minimum spread of samples for a chart, as a share of the largest sample. A smaller one would make a vertical line.
+/// Minimum spread of samples for a chart, as a share of the largest sample. A smaller one would draw a vertical line.
 const ALIKE: f64 = 0.01;
 
 /// Returns the section with a chart for each workload and path.

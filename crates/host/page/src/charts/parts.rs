@@ -25,7 +25,7 @@ const COLOURS: [&str; 9] = [
 ];
 /// Colour and name of the remaining part.
 const REST: (&str, &str) = ("c-rest", "rest");
-/// Usual orders of the parts' names. Names that are not listed follow.
+/// Usual orders of the parts' names. Names that are not listed come last.
 const EXITS: [&str; 9] = [
     "wfi",
     "wfe",
@@ -45,8 +45,8 @@ type Parts = Vec<(&'static str, String, f64)>;
 /// parts mainly show the cost of the stamps.
 const DISTORTED: f64 = 2.0;
 
-/// Returns a chart with the stages of each cell that has them. The stages are from the cell's samples with time
-/// stamps. Returns only a sentence if the stamps make these samples too long.
+/// Returns a chart with the stages of each cell that has them. The stages are from the cell's samples with time stamps.
+/// Returns only a sentence if the stamps lengthen these samples too much.
 pub fn stages_chart(panel: &Panel<'_>) -> Option<Chart> {
     let cells = cells_with(panel, |cell| cell.stages().next().is_some());
     let times = cells.iter().filter_map(|cell| cell.distortion());
@@ -96,7 +96,7 @@ pub fn stages_chart(panel: &Panel<'_>) -> Option<Chart> {
     )
 }
 
-/// Returns the names of the stages in the order of the cell with the most stages, which is their order in the wake-up.
+/// Returns the names of the stages in the order of a wake-up, which the cell with the most stages determines.
 pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     let longest = cells.iter().max_by_key(|cell| cell.stages().count());
     let mut names: Vec<String> = Vec::new();
@@ -219,7 +219,7 @@ fn stamped_samples(cell: &Cell) -> u64 {
     samples.copied().unwrap_or(0)
 }
 
-/// Describes how many times as long samples with stamps are as samples without, as a range over the cells.
+/// Describes the ratio of the medians of samples with and without stamps, as a range over the cells.
 fn distortion_text(cells: &[&Cell]) -> String {
     let times = cells.iter().filter_map(|cell| cell.distortion());
     let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), times| {
@@ -263,7 +263,7 @@ fn order_names<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> 
     known.chain(others).map(str::to_owned).collect()
 }
 
-/// Returns a stack for each cell. Cells with the same path are below a heading with this path.
+/// Returns a stack for each cell. Cells with the same path share a heading that names the path.
 pub fn stack_rows(
     cells: &[&Cell],
     mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>,
@@ -291,7 +291,7 @@ pub fn stack_rows(
     rows
 }
 
-/// Removes the stacks of a path whose cells have no parts above 0, and says so in the path's heading.
+/// Removes the stacks of each path in which no cell has a part above 0, and says so in the path's heading.
 fn without_empty_paths(rows: Vec<StackRow>) -> Vec<StackRow> {
     let mut kept: Vec<StackRow> = Vec::new();
     let mut rows = rows.into_iter().peekable();

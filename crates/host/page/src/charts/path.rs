@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The work in samples without time stamps. An observer outside of the machine counted every instruction, so the counts
-//! do not include the cost of stamps.
+//! The work in samples without time stamps. An observer outside the machine counted every instruction, so the counts do
+//! not include the cost of stamps.
 
 use results::{Cell, Critical, Work};
 

@@ -19,7 +19,7 @@ const GAP: &str = "gap-us";
 const MOST: usize = 12;
 /// Line patterns for the values of [`GAP`].
 const PATTERNS: [&str; 4] = ["", " dash", " dots", " dash-dots"];
-/// Least number of values for a line. Fewer values are listed as numbers.
+/// Smallest number of values for which a line is drawn. Fewer values are listed as numbers.
 const POINTS: usize = 3;
 
 /// Returns the section with charts over each dimension that has more than one value.
@@ -56,8 +56,8 @@ struct Sweep<'p, 'r> {
     chosen: String,
     /// Values of the dimension.
     values: Vec<u64>,
-    /// The dimension, besides the swept one, that has a line for each of its values, and these values; `None` if there
-    /// is no such dimension.
+    /// The dimension (other than the swept one) that has a line for each of its values, and the values themselves;
+    /// `None` if there is no such dimension.
     apart: Option<(&'static Info, Vec<u64>)>,
     /// Whether all cells wait in the same way.
     alike: bool,

@@ -146,7 +146,7 @@ fn what_the_ends_of_blocks_count_is_no_rate_of_samples() {
     };
     cell.ipis = Counts::from([("sent".into(), 128), ("elided".into(), 94)]);
     cell.wakes = Counts::from([("timeout".into(), 47)]);
-    // All wake-ups made are samples.
+    // Every wake-up is a sample.
     assert_eq!(shown(&cell), "3.20 2.35 · 1.18");
     cell.made = 47;
     assert_eq!(shown(&cell), "≤3.20 2 · 1");

@@ -148,14 +148,14 @@ fn table_lines(columns: &[Column]) -> Vec<String> {
             lines.push(String::new());
         }
         let columns: Vec<&Column> = words.iter().chain(part.iter().copied()).collect();
-        // The lines of a table contain rules above groups, which are not ASCII.
+        // The rules above groups of columns are not ASCII.
         lines.extend(grid::lines(&columns).iter().map(|line| to_ascii(line)));
     }
     lines
 }
 
 /// Moves to `words` the first columns of `numbers` that distinguish rows with the same words, because every part of a
-/// split table has to identify its rows. Limits, for example, are numbers.
+/// split table has to identify its rows. A column of limits is an example.
 fn move_distinguishing_columns(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
     let mut apart = count_distinct_rows(words).max(1);
     let mut place = 0;
@@ -197,7 +197,7 @@ fn number_rows(words: &mut Vec<Column>) -> Vec<String> {
     lines
 }
 
-/// Divides the columns of numbers into parts, so that each part, next to `words`, is no wider than a line. Returns at
+/// Divides the columns of numbers into parts, each narrow enough to fit in a line together with `words`. Returns at
 /// least one part.
 fn split_columns<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c Column>> {
     let mut parts: Vec<Vec<&Column>> = vec![Vec::new()];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Determines whether two machines put the same cells into the same order.
 //!
-//! A pair of cells is discordant if the machines disagree on which of the two cells is cheaper. Pairs that are equal on
-//! either machine do not count. The number of discordant pairs is the distance of M. G. Kendall (A New Measure of Rank
-//! Correlation, Biometrika 30, 1938).
+//! A pair of cells is discordant if the machines disagree on which of the two cells is cheaper. Pairs whose cells cost
+//! the same on either machine do not count. The number of discordant pairs is the distance of M. G. Kendall (A New
+//! Measure of Rank Correlation, Biometrika 30, 1938).
 
 use std::cmp::Ordering;
 

@@ -24,7 +24,7 @@ pub fn table_sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<
     if !caught.is_empty() {
         return caught;
     }
-    // If another dimension is swept, the two cells that are found first may differ in more than the wait.
+    // If another dimension is swept, the first two cells found may differ in more than the wait.
     let special = match rows.differs_only_in_wakeups() {
         true => [
             delivery_sentence(rows, scale, unit),
@@ -129,7 +129,7 @@ impl Addition<'_> {
     }
 }
 
-/// Returns a text for each way of waking: the smallest and the largest addition, and how the cells with these wait.
+/// Returns a text for each way of waking, with the smallest and the largest addition, and how their cells wait.
 fn addition_ranges(additions: &[Addition<'_>]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions

@@ -18,7 +18,7 @@ pub enum Across {
     Deliveries,
     /// The way of waking.
     Arrivals,
-    /// The way of waking. The names of rows are shorter, because the limits of polls are elsewhere.
+    /// The way of waking. The names of rows are shorter, because the limits of polls are shown elsewhere.
     Short,
     /// None: there is only one column.
     Nothing,
@@ -70,7 +70,7 @@ pub struct Layout {
     across: Across,
     /// Whether the cells ran under different hypervisors.
     layers: bool,
-    /// Whether the delivery distinguishes wake-ups without an interrupt.
+    /// Whether the delivery makes a difference to wake-ups without an interrupt.
     deliveries: bool,
     pub varied: Vec<&'static Info>,
     /// Dimensions whose values have a column of their own.

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::rows::Row;
 
-/// Replaces the value of a swept dimension in a row if the value makes no difference.
+/// Stands for the value of a swept dimension in a row, if the value makes no difference.
 pub const ANY: &str = "any";
 
-/// Replaces the trap in a row's name if the trap makes no difference.
+/// Stands for the trap in a row's name, if the trap makes no difference.
 pub const ANY_TRAP: &str = ", any trap";
 
-/// Merges rows that cost the same and differ only in the trap, or only in one swept value. A row of any value, or of
-/// any trap, applies to all values or traps of the table, even if another row has absorbed some of these rows.
+/// Merges rows that cost the same and differ only in the trap, or only in one swept value. A row for any value, or for
+/// any trap, applies to all values or traps of the table, even to those whose own rows were merged into another row.
 pub fn merge_equal_rows(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let swept = rows.first().map_or(0, |row| row.swept.len());
     let traps = Counted::count_values(&rows, |row| row.what.clone(), |row| row.trap.clone());
-    // Values are merged first. Otherwise, a row of any trap would lack the values at which the trap makes a difference.
+    // Values are merged first. Otherwise, a row for any trap would lack the values at which the trap matters.
     let merged = (0..swept).rev().fold(rows, |rows, place| {
         let way = |row: &Row<'_>| (row.what.clone(), row.trap.clone());
         let values = Counted::count_values(&rows, way, |row| row.swept[place].clone());
@@ -25,7 +25,7 @@ pub fn merge_equal_rows(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     merge_traps(merged, &traps)
 }
 
-/// The distinct values that the rows of each kind have, by kind.
+/// For each kind of row, the distinct values that its rows have.
 struct Counted<K>(BTreeMap<K, BTreeSet<String>>);
 
 impl<K: Ord> Counted<K> {

@@ -94,7 +94,7 @@ impl<'r> Row<'r> {
 pub struct Rows<'r> {
     /// Titles of the columns.
     pub titles: Vec<String>,
-    /// The rows. Rows that trap most come first.
+    /// The rows, in the order of their first cells.
     pub rows: Vec<Row<'r>>,
     /// All cells.
     pub cells: Vec<&'r Cell>,
@@ -207,7 +207,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// Returns at most `most` rows: the rows that a sentence may name, and then the first remaining rows.
+    /// Returns at most `most` rows: the rows that a sentence may name, and then the first of the remaining rows.
     pub fn first_rows(&self, most: usize) -> Vec<&Row<'r>> {
         let named = answer::nameable_cells(self);
         let is_named = |row: &Row<'_>| {
@@ -227,7 +227,7 @@ impl<'r> Rows<'r> {
         self.varied.iter().all(|info| is_named(info.key))
     }
 
-    /// Explains the titles of swept columns, rows that name no receiver, rows of any trap, and cells that send IPIs in
+    /// Explains the titles of swept columns, rows that name no receiver, rows for any trap, and cells that send IPIs in
     /// spite of the title `no IPI`.
     pub fn explain_rows(&self) -> Option<String> {
         let explained = [
@@ -267,7 +267,7 @@ impl<'r> Rows<'r> {
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
     }
 
-    /// Lists the traps that a row of any trap represents.
+    /// Lists the traps that a row for any trap represents.
     fn any_trap_note(&self) -> Option<String> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.trap == ANY_TRAP)?;

@@ -377,7 +377,7 @@ fn a_poll_that_ended_too_early_is_not_called_polled() {
     let mut cells = ways();
     cells[3].ipis.insert("sent".into(), 500);
     assert!(!shown(&run(cells)).contains("A polled wake-up"));
-    // A cell whose limit is one of several is not compared with a WFI either.
+    // A cell that has one of several limits is not compared with a WFI either.
     let mut cells = ways();
     for limit in ["10", "200"] {
         let mut other = cells[3].clone();

@@ -80,7 +80,7 @@ impl Machine {
     }
 
     /// Returns Bao's description of the guest, as C source. The guest's image is used in place. A copy would take
-    /// minutes, because Bao maps and invalidates each page on its own, and an emulator that runs one CPU at a time then
+    /// minutes, because Bao maps and invalidates each page individually, so an emulator that runs one CPU at a time
     /// changes CPUs for each page. The guest has the console, and the interrupts of the virtual and the physical timer.
     pub(super) fn guest(&self) -> String {
         let Self {

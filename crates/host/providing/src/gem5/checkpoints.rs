@@ -22,7 +22,7 @@ const LOCK: &str = "lock";
 /// Ending of the folder's name while a checkpoint is being made or removed.
 const PART: &str = "part";
 
-/// Options of the machine on which a boot does not depend. The word after each option is its value.
+/// Options of the machine that do not affect a boot. Each option is followed by its value.
 const OF_THE_REST: [&str; 4] = ["--outdir", "--cpu-model", "--irq-ns", "--wake-ns"];
 
 /// Returns the folder for the checkpoint of the boot that `command` makes. The folder's name depends on the contents of
@@ -131,7 +131,7 @@ mod tests {
                 .args(words);
             folder(program, &command, place.path(), [&*image].into_iter()).unwrap()
         };
-        // The program of another computer, from which the checkpoint was copied.
+        // The program on another computer, from which the checkpoint was copied.
         let elsewhere = place.path().join("a copy");
         fs::write(&elsewhere, "gem5 24").unwrap();
         File::open(&elsewhere)

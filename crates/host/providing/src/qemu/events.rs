@@ -43,8 +43,8 @@ impl Shutdown {
             return None;
         }
         Some(match message["data"]["reason"].as_str() {
-            // The second reason comes from the command `quit`, sent because the guest asked a hypervisor that can't
-            // turn the machine off.
+            // The second reason comes from the command `quit`, which this program sends if the guest asks for power-off
+            // and its hypervisor can't turn the machine off.
             Some("guest-shutdown" | "host-qmp-quit") => Self::Off,
             Some("guest-reset") => Self::Reset,
             other => Self::Other(other.unwrap_or("a reason without a name").into()),
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn an_emulator_that_says_nothing_has_told_nothing() {
         assert_eq!(told(&[]), None);
-        // Another event contains the reason of a reset.
+        // Another event contains the reason for a reset.
         assert_eq!(
             told(&[r#"{"event": "X", "data": {"reason": "guest-reset"}}"#]),
             None

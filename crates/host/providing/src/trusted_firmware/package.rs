@@ -16,7 +16,7 @@ const SERIAL: u32 = 1;
 const HEADER: usize = 16;
 const ENTRY: usize = 40;
 
-/// UUIDs of BL2, BL31 and BL33, as the package's bytes; the last entry has no UUID.
+/// UUIDs of BL2, BL31 and BL33, in the package's byte order. The package's last entry has no UUID.
 const LOADER: u128 = 0x5ff9_ec0b_4d22_3e4d_a544_c39d_81c7_3f0a;
 const STAYS: u128 = 0x47d4_086d_4cfe_9846_9b95_2950_cbbd_5a00;
 const NEXT: u128 = 0xd6d0_eea7_fcea_d54b_9782_9934_f234_b6e4;

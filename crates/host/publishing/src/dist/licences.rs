@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `LICENSES/`: our licences, and for each product, the crates that are linked into it with their own licence texts.
-//! MIT and BSD require that binaries carry their notice, and MPL requires that they tell where the source is.
+//! MIT and BSD require that binaries carry their notice, and MPL requires that binaries tell where the source is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -23,7 +23,7 @@ pub struct CountedBlock {
     /// Address of the block's first instruction.
     at: u64,
     added: Vec<(&'static AtomicU64, u64)>,
-    /// Whether this is a lone access whose execution has not been announced.
+    /// Whether this is a lone access whose execution the emulator has not announced so far.
     is_silent: AtomicBool,
 }
 

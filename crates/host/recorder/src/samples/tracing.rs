@@ -11,13 +11,13 @@ use super::counting::CountedBlock;
 /// Maximum number of blocks to keep while samples are open. A CPU that spins for ever never stops entering blocks.
 const MOST: usize = 1 << 23;
 
-/// Blocks that were entered since the first of the open samples began, and the samples that were counted so far.
+/// Blocks entered since the first of the open samples began, and the samples counted so far.
 #[derive(Default)]
 pub struct Tracing {
     /// The file of the trace.
     pub out: String,
     entered: Vec<(u64, &'static CountedBlock)>,
-    /// The number of each block that a sample has, by its address in this process.
+    /// The numbers of the blocks that occur in samples, by the block's address in this process.
     numbers: HashMap<usize, u32>,
     blocks: Vec<Code>,
     samples: HashMap<(u64, Pieces), (Sample, u64)>,

@@ -54,8 +54,8 @@ pub fn cost_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// Returns the pair that `is` accepts as the reference of `pair` and whose leading quantity is the quantity of
-/// `pair`.
+/// Returns the pair that `is` accepts as the reference of `pair`, provided that both verdicts are on the same
+/// quantity.
 fn reference_of<'f, 'r>(
     found: &'f Comparison<'r>,
     pair: &Pair<'_>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page of a comparison: the verdict in words, the cells that differ, before and after, then every cell and both
-//! machines.
+//! The page of a comparison. It has the verdict in words, the cells that differ (before and after), every cell, and
+//! both machines.
 
 use maud::{Markup, html};
 use page::document::Document;

@@ -7,8 +7,8 @@ use super::screen;
 use super::text::format_percent;
 use page::cell_names::CellNames;
 
-/// Counts cells by the verdict on their path, unless each has the same verdict on its work. A wake-up on CPUs that run
-/// at the same time takes only as long as the path, because all other work happens meanwhile.
+/// Counts cells by the verdict on their path, unless each cell's work has the same verdict as its path. A wake-up on
+/// CPUs that run in parallel takes only as long as the path, because all other work happens meanwhile.
 pub fn path_sentence(found: &Comparison<'_>) -> Option<String> {
     let both = found.pairs.iter().filter_map(|pair| {
         let (total, path) = (pair.deciding_figure()?, pair.figure(Quantity::Path)?);

@@ -57,12 +57,12 @@ impl Side {
         &self.runs[0].results
     }
 
-    /// Complaints about the inputs, for people.
+    /// Returns complaints about the inputs, for people.
     pub fn complaints(&self) -> impl Iterator<Item = &String> {
         self.complaints.iter()
     }
 
-    /// Notes of the side's runs.
+    /// Returns the notes of the side's runs.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
         let notes: BTreeSet<&String> = self
             .runs

@@ -113,7 +113,7 @@ impl Input {
         })
     }
 
-    /// Returns complaints about the input for people, the first of each kind.
+    /// Returns the first complaint of each kind about the input, for people.
     pub fn first_complaints(&self) -> Vec<String> {
         let damaged = self.results.damaged.iter();
         let damaged = damaged.map(|cell| format!("{} is damaged, not used", Quoted::new(cell)));

@@ -143,7 +143,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     };
     let read = numbers(&read);
     for (key, mut cell) in read {
-        // The unit of values may be lost, but it never becomes another unit.
+        // The unit of values may be lost, but is never replaced by another unit.
         prop_assert!(cell.unit.is_empty() || cell.unit == "insns");
         cell.unit = "insns".into();
         let cell = serde_json::to_value(&cell).unwrap();

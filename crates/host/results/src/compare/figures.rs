@@ -15,7 +15,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Collects the figures of `cells`, one for each run. `None` if any run has no such figure.
+    /// Collects the figure of `quantity` for each run, from `cells`. `None` if any run has no such figure.
     fn collect_figures(quantity: Quantity, cells: &[&Cell], how: How) -> Option<Self> {
         let figures = cells.iter().map(|cell| quantity.figure_of(cell, how));
         let figures: Option<Vec<f64>> = figures.collect();
@@ -45,8 +45,8 @@ impl Figures {
         median(&self.of_runs).unwrap_or(0.0)
     }
 
-    /// Returns the median of the figures as a sample's value. If this median was rounded, also returns the bounds of
-    /// the samples of the run that it comes from.
+    /// Returns the median of the figures as a whole number. If the median is a rounded figure, also returns the bounds
+    /// of the samples of the run that it comes from.
     pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
         let median = self.median();
         (median as u64, self.bounds(median))
@@ -110,7 +110,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Returns `quantity` for the cells `a` and `b`, without a verdict yet. `None` if a side lacks the quantity.
+    /// Compares `quantity` in the cells `a` and `b`, still without a verdict. `None` if a side lacks the quantity.
     pub(super) fn compare_cells(
         quantity: Quantity,
         a: &[&Cell],
@@ -185,7 +185,7 @@ impl Compared {
         same(&self.a) && same(&self.b)
     }
 
-    /// Returns the p-value of this test alone: the probability that runs of one population differ at least this much.
+    /// Returns the p-value of this test alone: the probability of at least this difference within one population.
     pub(super) fn own_p_value(&self) -> f64 {
         significance::p_value(&self.a.of_runs, &self.b.of_runs)
     }

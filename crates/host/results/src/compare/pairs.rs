@@ -64,7 +64,7 @@ impl Pair<'_> {
     }
 }
 
-/// A cell of A that B does not have exactly once in each run.
+/// A cell of A that B has less often, or more often, than once per run.
 #[derive(Debug)]
 pub struct Lost<'r> {
     /// The cell.
@@ -82,13 +82,13 @@ pub struct Lost<'r> {
 pub struct Comparison<'r> {
     /// Cells of both sides.
     pub pairs: Vec<Pair<'r>>,
-    /// Cells that A measured, and that B did not measure in every run.
+    /// Cells that A measured, but that at least one run of B did not.
     pub lost: Vec<Lost<'r>>,
     /// Cells that B has more than once per run.
     pub again: Vec<Lost<'r>>,
     /// Cells that only B measured.
     pub added: Vec<&'r Cell>,
-    /// Whether values repeat exactly from run to run. Each difference is then due to the code, and no test is needed.
+    /// Whether values repeat exactly from run to run. Any difference is then due to the code, and no test is needed.
     pub exact: bool,
     /// The probability that any figure is called different although nothing differs.
     pub level: f64,
@@ -256,7 +256,7 @@ fn join_words<'w>(all: impl Iterator<Item = &'w Words>) -> String {
 }
 
 /// Returns how often each of `cells` should occur in `runs`. This is the larger of two numbers: the largest number of
-/// runs that contain one cell, and the usual number of a cell's occurrences, which is larger in a log of several boots.
+/// runs that share a cell, and the usual number of a cell's occurrences, which is larger in a log of several boots.
 fn times_expected(runs: &[Run], cells: &Cells<'_>) -> usize {
     let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for run in runs {

@@ -8,8 +8,8 @@ use crate::{Bounds, Cell, Counts, Stats};
 /// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The median of the samples, which count the work of all CPUs if they are divided into path and other work. For a
-    /// run, this is the median of the medians of its passes.
+    /// The median of the samples. If samples are divided into path and other work, they count the work of all CPUs. For
+    /// a run, this is the median of the medians of its passes.
     Median,
     /// The median of the path without bookkeeping, if samples are divided into path and other work.
     Path,
@@ -17,19 +17,19 @@ pub enum Quantity {
     P90,
     /// The 99th percentile of the samples.
     P99,
-    /// The mean of the samples, to a hundredth, if values repeat exactly: it changes if any sample changes. If samples
-    /// are divided, covers only those whose path is known, because in one sample out of thousands, the emulator may
-    /// switch CPUs at a different point.
+    /// The mean of the samples, to a hundredth, if values repeat exactly; it changes if any sample changes. If samples
+    /// are divided into path and other work, the mean covers only samples whose path is known, because in one of
+    /// thousands of samples, the emulator may switch CPUs at a different point.
     Mean,
     /// The largest of the samples that [`Self::Mean`] covers, if values repeat exactly.
     Max,
     /// Exits to EL2 per sample, for all causes, to a hundredth.
     Exits,
-    /// Interrupts sent between CPUs per sample, to a hundredth.
+    /// Interrupts sent between CPUs, per sample, to a hundredth.
     Ipis,
-    /// Interrupts that the guest took per sample, to a hundredth, if values repeat exactly.
+    /// Interrupts that the guest took, per sample, to a hundredth, if values repeat exactly.
     Irqs,
-    /// Polls that ended at their limit per sample, to a hundredth, if values repeat exactly.
+    /// Polls that ended at their limit, per sample, to a hundredth, if values repeat exactly.
     Timeouts,
 }
 
@@ -232,7 +232,7 @@ mod tests {
         let leads = [(Quantity::Median, 80.0), (Quantity::Path, 47.0)];
         let exits = |count| [(Quantity::Exits, count)];
         assert_eq!(known(true), [&leads[..], &tail, &exits(2.0)].concat());
-        // Another run has no path, so the samples are compared.
+        // Another run has no path, so whole samples are compared.
         let leads = [(Quantity::Median, 80.0)];
         assert_eq!(known(false), [&leads[..], &tail, &exits(4.0)].concat());
     }

@@ -96,14 +96,14 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// Name of the setting for the core's clock as read during passes. One such reading is less accurate than the reading
-/// at boot.
+/// Name of the setting that has the core's clock, as read during the passes. One such reading is less accurate than the
+/// reading at boot.
 const AT_PASSES: &str = "at passes, Hz";
 
 /// The largest relative difference between measurements of one clock in different boots.
 const BY_BOOT: f64 = 1.0 / 500.0;
 
-/// Whether `hertz` can be readings of one clock: their relative difference is at most `share`.
+/// Whether `hertz` can be readings of one clock, which means that their relative difference is at most `share`.
 fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
     let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
@@ -249,7 +249,7 @@ pub fn order_in_time(a: &[Run], b: &[Run]) -> Order {
     if a.iter().chain(&b).any(String::is_empty) {
         return Order::Unknown;
     }
-    // All times have one time zone and format, so their texts sort by time.
+    // All times have the same time zone and format, so their texts sort by time.
     let before = a
         .iter()
         .flat_map(|a| b.iter().filter(move |b| a < *b))
@@ -275,7 +275,7 @@ mod tests {
         differs.iter().map(|differs| differs.aspect).collect()
     }
 
-    /// Plants one difference at a time, in every aspect.
+    /// Introduces one difference at a time, for every aspect.
     #[test]
     fn each_change_of_what_is_not_the_code_is_found() {
         type Change = fn(&mut Results);
@@ -336,7 +336,7 @@ mod tests {
         assert!(differ(known(), other).is_empty());
     }
 
-    /// Small differences are also ignored for values in ticks, and if no clock was measured at boot.
+    /// Small differences are also ignored for values in ticks, and for runs in which no clock was measured at boot.
     #[test]
     fn another_frequency_at_the_passes_is_named() {
         let at = |hz: u64| {

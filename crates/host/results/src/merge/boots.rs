@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use super::Run;
 use crate::{Cell, Origin, Results};
 
-/// Returns the runs of all inputs, each once. A run that occurs again, such as in a copy of its folder, becomes a note
-/// in the first occurrence.
+/// Returns the runs of all inputs, each once. A run that occurs again, such as in a copy of its folder, is left out,
+/// and its first occurrence gets a note.
 pub fn distinct_runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for input in inputs {
@@ -39,8 +39,8 @@ fn copy_note(known: &str, label: &str, results: &Results) -> String {
     format!("{label} {began}: it is the boot of {known}, which counts once")
 }
 
-/// Whether two runs are one run that was given twice: they began at the same time, and have a cell in common. If either
-/// has no start time, all their cells must have equal samples, of a kind that varies between boots.
+/// Whether two runs are the same run, given twice: they must have begun at the same time, and must have a cell in
+/// common. If either has no start time, all their cells must have equal samples, of a kind that varies between boots.
 #[must_use]
 pub fn is_one_boot(a: &Results, b: &Results) -> bool {
     fn measured_cells(results: &Results) -> impl Iterator<Item = &Cell> {
@@ -122,7 +122,7 @@ pub fn merge_run_texts(texts: &[String], runs: &[Origin]) -> Vec<String> {
     shown.collect()
 }
 
-/// Removes the texts of the run `label` from `texts`. Returns them without the label.
+/// Removes the texts of the run `label` from `texts`. Returns the removed texts without the label.
 fn take_texts_of(texts: &mut Vec<String>, label: &str) -> Vec<String> {
     let prefix = format!("{label}: ");
     let own = texts.extract_if(.., |text| text.starts_with(&prefix));

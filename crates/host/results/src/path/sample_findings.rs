@@ -10,7 +10,7 @@ use crate::{Cell, Critical, INSNS, Results};
 
 impl Results {
     /// Adds the `samples` of the last boot to its cells, which begin at index `first` and are identified by their
-    /// number in the boot. Only cells under `under` were observed, and no cells of a guest that ran on its own. If
+    /// number in the boot. Only cells under `under` were observed, but not the cells of a guest that ran on its own. If
     /// the samples differ from the guest's measurement, adds a problem. If there is no observer, adds a note.
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn samples_of_a_boot_go_to_its_cells_alone() {
         let mut results = example_results();
-        // The second boot has cells with the same numbers as the first.
+        // The cells of the second boot have the same numbers as those of the first boot.
         results.cells.extend(results.cells.clone());
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
         results.add_samples(3, Under::Rouse, Ok(samples));

@@ -33,7 +33,7 @@ const UNITS: [(&str, &str); 2] = [
     ("ops/sec", "operations per second"),
 ];
 
-/// Returns the figures in an output. If several lines have the same figure, the last line counts.
+/// Returns the figures in `output`. If several lines have the same figure, the last line counts.
 pub fn find_figures(output: &str) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
     let lines: Vec<&str> = output.lines().map(str::trim).collect();

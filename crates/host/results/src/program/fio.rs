@@ -29,7 +29,7 @@ pub fn fio_figures(lines: &[&str]) -> Vec<(String, f64)> {
             let named = direction.zip(rate);
             figures.extend(named.map(|(of, rate)| (format!("{of}s per second"), rate)));
         }
-        // `clat` and `slat` are parts of `lat`, so they are ignored. The line of a histogram has no minimum.
+        // `clat` and `slat` are parts of `lat`, so they are ignored. A histogram's `lat` has no minimum.
         let unit = key
             .strip_prefix("lat (")
             .and_then(|key| key.strip_suffix(')'));

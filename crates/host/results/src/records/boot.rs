@@ -25,7 +25,7 @@ pub struct Records {
     pub cells: Vec<CellRecords>,
     /// Descriptions of cells that have damaged blocks and no complete one.
     pub damaged: Vec<String>,
-    /// Other problems of the records.
+    /// Other problems with the records.
     pub problems: Vec<String>,
     /// Counts of the soak, by name.
     pub soak: BTreeMap<String, u64>,
@@ -83,7 +83,7 @@ pub struct Size {
 pub struct BootProgress {
     /// Number of finished parts of the work. If cells are measured, a part is a pass over a cell.
     pub done: u64,
-    /// Number of all parts.
+    /// Number of parts in total.
     pub of: u64,
     /// Finished work, in microseconds of the estimated time.
     pub done_us: u64,

@@ -72,7 +72,7 @@ impl CellRecords {
         known.join(" ")
     }
 
-    /// Returns a field that is a number, or 0 if it is missing.
+    /// Returns a numeric field, or 0 if it is missing.
     pub fn number_field(&self, key: &str) -> u64 {
         let text = self.fields.get(key);
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
@@ -182,8 +182,8 @@ impl CellRecords {
         self.counts.contains_key("stamped.ticks")
     }
 
-    /// Describes a sum that is wrong, if any. The parts must add up to the samples, the times at EL2 by cause must add
-    /// up to the part at EL2, and the samples must be those with time stamps.
+    /// Describes a sum that is wrong, if any. The times in the states must add up to the samples, the times at EL2 by
+    /// cause must add up to the time at EL2, and the samples must be those with time stamps.
     pub fn disagreement(&self) -> Option<String> {
         let count = |name: &str| self.counts.get(name).copied();
         let whole = count("stamped.ticks")?;

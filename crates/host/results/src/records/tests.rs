@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the results when records are lost on the console.
+//! Tests the results of boots whose records were partly lost on the console.
 
 use super::*;
 use crate::samples::{collect_records, lines, number_records};

@@ -39,7 +39,7 @@ fn a_boot_begins_with_its_first_record_or_where_the_numbers_go_back() {
     // The beginning of the second boot is lost.
     assert_eq!(boots(0, 17, 7), [(false, 1), (true, 2)]);
     assert_eq!(boots(0, lines.len(), 17), [(true, 2), (true, 1)]);
-    // If the sequence numbers continue without a step back, the records belong to the same boot.
+    // If the sequence numbers continue to increase, the records belong to the same boot.
     assert_eq!(boots(0, 17, 20), [(true, 1)]);
     let noise = capture::split_boots("rouse: stage mmu: on\n@r1 broken #00000000\n");
     assert!(noise.is_empty());
@@ -249,7 +249,7 @@ fn a_record_of_another_cell_is_of_no_block() {
     );
 }
 
-/// In each of three passes, a record is lost, so no block of the cell is complete.
+/// A record is lost in each of three passes, so no block of the cell is complete.
 #[test]
 fn what_is_lost_again_and_again_is_told_once() {
     let pass = ["part-cell id=5 wait=wfe", "part-done id=5 records=3"];

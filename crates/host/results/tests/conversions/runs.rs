@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that runs are joined and divided again.
+//! Tests that runs can be joined and divided again.
 
 use plan::Workload;
 use results::merge::{self, Run};
@@ -94,7 +94,7 @@ fn clocks_of_one_core_are_near_each_other() {
         }
         merge::join_sweeps(vec![a, b])
     };
-    // For each measuring core, the clocks of the part in which they drifted most are kept.
+    // For each measuring core, the clock from the part in which it drifted most is kept.
     let clocks = &joined(500_000, 500_007)[0].results.machine.core_clocks;
     assert_eq!((clocks.len(), clocks[0].drift_ppm), (1, Some(7)));
     let joins = |first, second| joined(first, second).len() == 1;
@@ -146,7 +146,7 @@ fn a_file_of_several_runs_comes_apart_as_it_was() {
         let [was, is] = [was, is].map(|run| serde_json::to_value(&run.results).unwrap());
         assert_eq!(was, is);
     }
-    // A single run stays unchanged, and no runs give empty results.
+    // A single run stays unchanged, and joining no runs gives empty results.
     let alone = merge::into_one(&runs[1..2]);
     assert_eq!(
         (alone.runs.len(), alone.damaged.join(";")),

@@ -4,8 +4,8 @@
 /// All bits of a register.
 const ALL: u64 = u64::MAX;
 
-/// Returns the bits of X`register` on which the first instruction in `after` that uses it depends: the mask of an AND,
-/// the source of a bit field, or the bit tested by a branch. Returns all bits if no such instruction is found.
+/// Returns the bits of X`register` that matter to the first instruction in `after` that uses the register: the mask of
+/// an AND, the source of a bit field, or the bit tested by a branch. Returns all bits if no such instruction is found.
 pub fn used_bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
     let register = u32::from(register);
     for word in after {

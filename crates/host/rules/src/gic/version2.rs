@@ -86,15 +86,15 @@ impl Mapped {
         matches!(self.frame, Frame::Version2(Block::Control))
     }
 
-    /// Whether a DMB suffices to order an earlier store before an interrupt that a write of the register sends. This is
-    /// so on a GICv2, where sending and acknowledging are both accesses to memory.
+    /// Whether a DMB suffices to order an earlier store before an interrupt that is sent by a write of the register.
+    /// This is so on a GICv2, where sending and acknowledging are both accesses to memory.
     #[must_use]
     pub const fn is_ordered_by_dmb(&self) -> bool {
         matches!(self.frame, Frame::Version2(_))
     }
 
-    /// Returns the step that a load, or a store, makes in the handling of an interrupt, and the interrupt. An SGI has
-    /// its sender in bits 12:10; reserved bits are 0 (4.4.4, 4.4.5, 4.4.14).
+    /// Returns the step that a load or a store of this register makes in the handling of an interrupt, and which
+    /// interrupt. An SGI has its sender in bits 12:10; reserved bits are 0 (4.4.4, 4.4.5, 4.4.14).
     #[must_use]
     pub const fn step(&self, store: bool) -> Option<(Step, Interrupt)> {
         if !matches!(

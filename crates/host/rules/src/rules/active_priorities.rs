@@ -4,7 +4,7 @@
 //! If the writes come in another order, the prioritization of interrupts may be UNPREDICTABLE. All writes to
 //! the same interface, physical or virtual, between two context synchronization events form one sequence.
 //!
-//! Not seen: sequences that contain a context synchronization event.
+//! Not seen: writes in the wrong order with a context synchronization event between them.
 
 use std::collections::BTreeMap;
 

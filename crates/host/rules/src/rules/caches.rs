@@ -51,7 +51,7 @@ pub struct Coherence {
     lines: Lines<AtomicU8>,
     /// The bytes of a line that were written without caches, and not invalidated since.
     bytes: Lines<AtomicU64>,
-    /// The last instruction that wrote to a line without caches.
+    /// For each line, the last instruction that wrote to it without caches.
     writers: Mutex<HashMap<u64, Place>>,
 }
 

@@ -44,7 +44,7 @@ struct CodeLine {
     /// was not written. The stage and the level are in the upper byte of the address, whose bits would only repeat bit
     /// 55.
     state: AtomicU64,
-    /// When the DC, the IC or the store without caches on which the line depends began.
+    /// When the operation on which the line depends began: a DC, an IC, or a store without caches.
     begun: Begun,
     /// When an equivalent operation of another CPU began, if it was still incomplete when `begun` began. Otherwise
     /// equal to `begun`.
@@ -100,7 +100,7 @@ impl Written {
         }
     }
 
-    /// Handles a DC of `address` that `cpu` executes.
+    /// Handles a DC of `address`, executed by `cpu`.
     fn note_clean(&self, cpu: u16, address: u64) {
         let Some(line) = self.lines.value_of_line(address) else {
             return;
@@ -116,7 +116,7 @@ impl Written {
         }
     }
 
-    /// Handles an IC that the instruction at `place` executes.
+    /// Handles an IC, executed by the instruction at `place`.
     fn note_invalidate(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
         match decode_state(before) {
@@ -128,7 +128,7 @@ impl Written {
         }
     }
 
-    /// Handles an IC of all lines that the instruction at `place` executes.
+    /// Handles an IC of all lines, executed by the instruction at `place`.
     fn invalidates_all(&self, cpu: u16, place: Place) {
         self.lock_cleaned().retain(|number| {
             let Some(line) = self.lines.value_of_line(number * LINE) else {

@@ -3,15 +3,15 @@
 //!
 //! A write of ICC_SGI1R_EL1 is not ordered after earlier stores. Data that the receiver may read must be visible first,
 //! which needs a DSB for stores. No register shows which data this is, so the rule watches what the receiver reads. For
-//! each SGI, the rule keeps the last stores before the SGI that no DSB has completed, until the next SGI. If a CPU
+//! each SGI, the rule keeps, until the next SGI, the last earlier stores that no DSB has completed. If a CPU
 //! acknowledges an interrupt in this time and soon afterwards reads one of the stored words, only luck made the data
 //! visible. Data that only the sender reads, like an exception frame or the sender's own counters, needs no DSB. Nor
 //! does an SGI of the guest announce earlier stores of the hypervisor. No SGI announces the stores of a handler that
 //! has interrupted the sender and returned, perhaps between the barrier and the SGI.
 //!
-//! The finding names the store. For example, a log is read after each wake-up, although the SGI does not announce its
-//! contents. So the comment that allows such stores belongs to the code that writes the log, not to the code that sends
-//! the SGI.
+//! The finding names the store. For example, a log is read after each wake-up, although the SGI does not announce the
+//! log's contents. So the comment that allows such stores belongs to the code that writes the log, not to the code that
+//! sends the SGI.
 //!
 //! A store to the interrupt controller that makes an interrupt pending (a doorbell) is treated like an SGI, because
 //! another CPU takes the interrupt. Every SGI of a GICv2 is such a store, to GICD_SGIR, and a load from GICC_IAR

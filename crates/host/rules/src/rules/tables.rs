@@ -243,7 +243,7 @@ impl BreakBeforeMake {
 /// intermediate.
 type Root = (u64, u8, bool);
 
-/// Notes that from now on, `level`'s translation regime uses its tables. Level 0 means stage 2.
+/// Notes that from now on, `level`'s translation regime uses the tables below `root`. Level 0 means stage 2.
 fn begin_use(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     if let Some(root) = find_root(now, root, level == 1) {
         let mut in_use = lock(&now.shared.tables.0);
@@ -263,8 +263,8 @@ fn use_only(now: &Now<'_>, level: u8, root: Root) {
     roots.values().for_each(|root| add_all(now, tables, *root));
 }
 
-/// Adds the tables below `root`, the address and the level at which a walk may begin from now on. Returns the root with
-/// its address in memory.
+/// Adds the tables below `root`, which has the address and the level at which a walk may begin from now on. Returns the
+/// root with its address in memory.
 fn find_root(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
     let (table, level) = root?;
     let table = table_below(table, intermediate, &|at| now.shared.locate(at))?;

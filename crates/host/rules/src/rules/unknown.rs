@@ -25,7 +25,7 @@ use crate::testing::Examples;
 const ALL: u64 = u64::MAX;
 /// ENABLE, IMASK and ISTATUS of a timer. ISTATUS has no meaning while ENABLE is 0.
 const TIMER: u64 = 7;
-/// The bits of SCTLR_EL2 except M, C, I and EE, which the boot protocol of the image defines.
+/// The bits of SCTLR_EL2 that the boot protocol of the image does not define: all except M, C, I and EE.
 const OTHERS: u64 = !(1 << 0 | 1 << 2 | 1 << 12 | 1 << 25);
 
 /// Registers, each with the bits that are UNKNOWN at reset.

@@ -191,8 +191,8 @@ fn choose_loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
 fn make_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
     let loader = choose_loader(image_base, &keys)?;
     let machine = keys.machine.into_iter().map(|(key, value)| {
-        // Xen and Bao run on machines of their own. KVM's host is the same for every board whose file does not name
-        // another machine.
+        // Xen and Bao run on machines of their own. KVM's host has the same machine for every board whose file does not
+        // name another.
         let boards = |under: &Under| matches!(under, Under::Rouse | Under::None | Under::Kvm);
         let under = Under::parse(&key).filter(boards).ok_or_else(|| {
             let known = Under::ALL.iter().filter(|under| boards(under));

@@ -135,7 +135,7 @@ impl Qemu {
 }
 
 impl EmulatedMachine {
-    /// Whether the machine of Rouse has a GICv2.
+    /// Whether the machine for Rouse has a GICv2.
     pub fn has_gicv2(&self) -> bool {
         let Self::Qemu(qemu) = self else {
             return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boards of the tree, and files that are refused.
+//! Tests the boards of the source tree, and files that must be refused.
 
 use super::*;
 use plan::Word;
@@ -87,7 +87,7 @@ fn models_bring_their_properties_and_the_counter() {
     assert_eq!(cpu, "max,cntfrq=1000000000");
 }
 
-/// Returns the error for the file of `virt` in which `was` is replaced by `is`.
+/// Returns the error that results if `was` is replaced by `is` in the file of the board `virt`.
 fn refusal(was: &str, is: &str) -> String {
     let text = fs::read_to_string(boards_folder().join("virt.toml")).unwrap();
     assert!(text.contains(was), "{was}");
@@ -189,7 +189,7 @@ fn what_only_one_kind_has_is_where_that_kind_is() {
     assert!(gem5.gem5("x").is_ok() && is_bad_input(&virt.gem5("x").unwrap_err()));
 }
 
-/// The board of the developer's guide, as a user would type it.
+/// The board from the developer's guide, as a user would type it.
 #[test]
 fn the_board_of_the_guide_is_one() {
     let text = include_str!("../../../../../docs/guides/developer.md");

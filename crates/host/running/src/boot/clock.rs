@@ -11,7 +11,7 @@ use shell::emulator_time::OwnTime;
 /// Interval between readings of the emulator's own time.
 const SAMPLE: Duration = Duration::from_millis(200);
 
-/// The wall clock and the emulator's clock, and each clock's time of the last progress.
+/// The wall clock and the emulator's clock, and the time of the last progress by each of them.
 pub struct Clock {
     own: OwnTime,
     /// When the emulator's own time was last read.
@@ -49,8 +49,8 @@ impl Clock {
         true
     }
 
-    /// Notes progress. Records the end of the current sampling period, because the exact time of the progress is not
-    /// known.
+    /// Notes progress. The recorded time is the end of the current sampling period, because the exact time of the
+    /// progress is not known.
     pub fn note_progress(&mut self) {
         self.progressed = (self.own.now(), Instant::now());
     }

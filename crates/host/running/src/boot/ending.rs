@@ -23,7 +23,7 @@ pub enum Ending {
     Reset,
     /// The machine stopped without any report. The text is the emulator's last line that may explain why.
     Stopped(String),
-    /// The emulator ended abnormally. The texts are how it ended, and its last line that may explain why.
+    /// The emulator ended abnormally. The texts say how it ended, and quote its last line that may explain why.
     Died(String, String),
     Crash,
     /// The hypervisor ended the boot at the named deadline.

@@ -25,8 +25,8 @@ use shell::interrupt;
 use shell::progress::Progress;
 use shell::terminal::{self, note, say};
 
-/// How long a machine may be silent after a crash, or continue to run after it has reported its exit. Like every limit
-/// in this module, this one is in the emulator's own time.
+/// How long a machine may be silent after a crash, or continue to run after it has reported its exit. This limit is in
+/// the emulator's own time.
 const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
 /// Number of lines to read before the limits are checked again.
@@ -266,7 +266,7 @@ impl<'a, L: Write> Follower<'a, L> {
         if stall.own < watch.limits.without_progress {
             return None;
         }
-        // A machine that its monitor has paused uses no CPU time, like one that hangs.
+        // A machine that was paused by its monitor uses no CPU time, just like a machine that hangs.
         let sleeps = process
             .sample()
             .is_none_or(|all| emulator_time::all_asleep(&all));

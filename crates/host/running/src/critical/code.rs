@@ -16,8 +16,8 @@ const RECORD: &str = "record";
 const CELL: &str = "samples_of_cell";
 /// The guest's function that adds to a statistics counter.
 const TALLY: &str = "add_many";
-/// The iterator's function that starts the next round of a loop, and the function that it calls in a loop over numbers.
-/// In any other loop, `next` is part of the measured work.
+/// The function of an iterator that starts the next round of a loop, and the function that it calls in a loop over
+/// numbers. In any other loop, `next` is part of the measured work.
 const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
 /// Labels of the two instructions in an interrupt handler that set a flag.
@@ -32,8 +32,8 @@ const NEAR: usize = 8;
 /// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
 
-/// Returns the code of the ELF file `bytes`. The code runs at exception level `level`: a program of Linux at 0, our
-/// guest at 1, the hypervisor at 2.
+/// Returns the code of the ELF file `bytes`. The code runs at exception level `level`: a Linux program at 0, our guest
+/// at 1, the hypervisor at 2.
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;
@@ -63,7 +63,7 @@ struct Code(Image);
 
 impl Code {
     fn of(level: u64, file: &ElfFile64<'_, object::Endianness>) -> Result<Self> {
-        // A program of Linux also has sections with the start code of its C library.
+        // A Linux program also has sections with the start code of its C library.
         let is_ours = |name: &str| level != 0 || name == TEXT;
         let sections = file.sections();
         let mut texts = sections.filter(|section| {
@@ -155,7 +155,7 @@ impl Code {
         Ok(())
     }
 
-    /// Marks the stores to GICD_SGIR in `pieces`. The stores have its address in a general-purpose register.
+    /// Marks the stores to GICD_SGIR in `pieces`. They take its address from a general-purpose register.
     fn mark_sends(&mut self, pieces: &[Piece]) {
         let Image {
             words,
@@ -216,8 +216,8 @@ impl Code {
         }
     }
 
-    /// Marks the clock read between `begin` and `end` with `kind`, and the instruction after it as the one that has the
-    /// value.
+    /// Marks the clock read between `begin` and `end` with `kind`, and the instruction after it as the one that gets
+    /// the value.
     fn mark_clock(&mut self, (begin, end): (u64, u64), kind: Reasons) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;

@@ -49,7 +49,7 @@ impl Tracers {
 
     /// Returns the samples of the boot, which has ended.
     pub fn read_traces(self) -> Result<Traces, String> {
-        // Every thread must end, even if another has failed. Otherwise, it would wait for more input for ever.
+        // End every thread, even if another one has failed. Otherwise, it would wait for more input for ever.
         let cores: Vec<Result<Core>> = self.cores.into_iter().map(Fifo::end).collect();
         let cores: Result<Vec<Core>> = cores.into_iter().collect();
         let cores = cores.map_err(|error| format!("{error:#}"))?;

@@ -31,7 +31,7 @@ pub fn how_to_install() -> String {
 pub struct Debugger {
     program: &'static str,
     is_lldb: bool,
-    /// The first line of its version text.
+    /// The first line of the debugger's version text.
     pub version: String,
 }
 

@@ -40,7 +40,7 @@ const HEAD_GIVEN: &str = "\
 /// file returns the same arguments.
 ///
 /// # Errors
-/// If the file can't express them.
+/// If the file can't express the arguments.
 pub fn boot_text(arguments: &str, own: bool) -> Result<String> {
     text_with_head(arguments, if own { HEAD } else { HEAD_GIVEN })
         .context("the boot arguments can't be put into the disk's text file")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parameters of a machine that a script assembles from gem5's parts, from the file `parameters.toml` of its board.
+//! Parameters of a machine that a script assembles from gem5's parts, read from the board's `parameters.toml`.
 //!
 //! Every parameter has a value in each preset, with the source of the value, so that a result identifies the machine
 //! that produced it.
@@ -86,7 +86,7 @@ impl Parameters {
             .map(|(name, parameter)| (name.as_str(), parameter.about.as_str()))
     }
 
-    /// Returns the values of `preset`, changed by `set`, which has a form like `core-mhz=3000,l2-kib=512`.
+    /// Returns the values of `preset`, with the changes in `set`, such as `core-mhz=3000,l2-kib=512`.
     pub fn pick_values(&self, preset: Option<&str>, set: Option<&str>) -> Result<Values> {
         let preset = preset.unwrap_or(DEFAULT);
         if !self.presets().contains(preset) {
@@ -126,7 +126,7 @@ impl Parameters {
     }
 }
 
-/// Returns the values without their sources, in the form that the machine's script reads. [`DELAYS`] are its arguments.
+/// Returns the values, without sources, as JSON for the machine's script. [`DELAYS`] are the script's arguments.
 pub fn json(values: &Values) -> String {
     let pairs = values
         .iter()

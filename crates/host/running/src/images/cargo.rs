@@ -12,7 +12,7 @@ use shell::processor_time;
 use shell::terminal::{self, note};
 use shell::timings::{self, Part};
 
-/// Prefixes of the lines of Cargo's output to hide. These lines report that everything is up to date, or that the build
+/// Prefixes of lines to hide in Cargo's output. These lines report that everything is up to date, or that the build
 /// waits for the package cache.
 const QUIET: [&str; 2] = [
     "Finished",

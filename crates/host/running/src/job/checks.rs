@@ -103,7 +103,7 @@ pub fn check_tree(path: &PathBuf) -> Result<PathBuf> {
     }
 }
 
-/// Returns the names, of a node and of its properties, that the specification does not allow.
+/// Returns the names that violate the specification: the node's own name, and the names of its properties.
 fn odd_names(node: &Node<'_>) -> Vec<String> {
     let allowed = |name: &[u8], more: &[u8]| {
         let character = |byte: &u8| byte.is_ascii_alphanumeric() || more.contains(byte);

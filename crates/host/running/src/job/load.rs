@@ -154,7 +154,7 @@ impl Load {
         images::build_planted(&self.board.name, self.packed(), self.planted())
     }
 
-    /// Returns which images to build for tests. All variants of a boot share them.
+    /// Returns which images to build for tests. All variants of a job share them.
     pub fn planted(&self) -> Planted {
         let text = self.boot_arguments(Variant::of(Choice::NONE));
         let read = Arguments::parse(&text);
@@ -234,7 +234,7 @@ fn join_texts<const N: usize>(parts: [Option<String>; N]) -> String {
     parts.join(" ").trim_end().to_owned()
 }
 
-/// Linux's argument in a soak, which sends warnings to the console too.
+/// Linux's argument in a soak, which makes Linux print warnings on the console too.
 const COMPLAINS: &str = "loglevel=4";
 
 /// Returns the argument that makes the hypervisor provide idle states.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Predicts the cells of each boot. Predicts their time from the plan's pauses and wake-ups, and from the speed of
+//! Predicts the cells of each boot, and estimates their time from the plan's pauses and wake-ups, and from the speed of
 //! the emulator.
 
 use anyhow::Result;

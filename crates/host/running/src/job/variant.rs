@@ -18,7 +18,7 @@ pub struct Variant {
     pub under: Under,
     /// Values of the dimensions that are fixed in a boot.
     pub choice: Choice,
-    /// Settings for the whole boot if cells can't change them.
+    /// Settings that hold for the whole boot, if cells can't change them.
     pub given: Option<Given>,
     /// Seed of Linux's random numbers. Each repetition has a different seed.
     pub seed: u64,
@@ -132,7 +132,7 @@ impl Job {
         Ok(variants)
     }
 
-    /// Returns the first boot, for a job that has only one.
+    /// Returns the first boot, for a job that has no other.
     pub fn variant(&self) -> Variant {
         Variant {
             under: self.unders[0],
@@ -143,7 +143,7 @@ impl Job {
     /// Returns the parts of the cells with `choice`. Each part has its own boot. The parts depend only on the
     /// request, and not on the number of parallel boots, so that this number does not change the results.
     fn parts_of_cells(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
-        // If a boot takes long, or does more than its cells, one boot measures all cells.
+        // If a boot takes long, or does more than measure cells, one boot measures all cells.
         let alone = self.load.guest.is_some() || under.is_other() || self.load.survey;
         let exact = self.metric == Metric::Insns && self.boot == Boot::Kernel;
         let whole = Ok(vec![Shard::WHOLE]);
@@ -177,8 +177,8 @@ impl Job {
         Ok(givens.into_iter().map(Some).collect())
     }
 
-    /// Returns the guest's image that, by the board's file, a boot is expected to run, for decisions before the
-    /// machine itself has chosen.
+    /// Returns the guest's image that a boot should run according to the board's file. It serves decisions before the
+    /// machine itself has chosen the image.
     pub fn image(&self, variant: Variant) -> Atomics {
         match variant.choice.atomics {
             Some(Atomics::Llsc) => Atomics::Llsc,

@@ -25,7 +25,7 @@ pub struct GuestBoot {
 }
 
 impl GuestBoot {
-    /// Makes a boot of `job` under KVM in `kvm_mode`, whose guest gets the boot `guest_arguments`. The guest starts
+    /// Makes a boot of `job` under KVM in `kvm_mode`. The guest gets the boot arguments `guest_arguments`, and starts
     /// `rest` seconds after the monitor, so that the host has finished booting.
     pub fn new(
         job: &Job,

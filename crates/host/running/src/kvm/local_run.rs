@@ -144,7 +144,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
     })
 }
 
-/// Until process `id` has `ended`, forwards to it a signal that ends this program. The process keeps its results.
+/// Until process `id` has `ended`, passes a request to end this program on to it. The process then keeps its results.
 fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         while !ended.load(Relaxed) {

@@ -62,7 +62,7 @@ impl BaoLayout {
     }
 }
 
-/// Returns the command that boots `job` under Bao. Writes its files to `place`.
+/// Returns the command that boots `job` under Bao. Writes the boot's files to `place`.
 pub fn under_bao(
     job: &Job,
     variant: Variant,

@@ -15,9 +15,9 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use providing::qemu::Emulator;
 
-/// Linux's arguments. These arguments name the console, because the tree's `stdout-path` does not. On QEMU's CPU `max`,
-/// Xen 4.20 shows guarded control stacks (FEAT_GCS) to guests, but traps the registers of that feature, so a kernel
-/// that uses them crashes during its boot.
+/// Linux's arguments. They name the console, because the tree's `stdout-path` does not. On QEMU's CPU `max`, Xen 4.20
+/// shows guarded control stacks (FEAT_GCS) to guests, but traps the registers of that feature, so a kernel that uses
+/// them crashes during its boot.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
 /// CPUs for Xen in addition to the guest's CPUs.
 const OTHERS: u32 = 2;

@@ -116,8 +116,8 @@ fn split_sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     Ok(Some(sides))
 }
 
-/// Builds each of the two kernels that is given as a source. In a bisection, a kernel that can't be built is an error
-/// of the commit, and not of the request.
+/// Builds whichever of the two kernels are given as sources. In a bisection, a kernel that can't be built is the
+/// commit's fault, and not a mistake in the request.
 fn build_sources(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
     let images = kernels::images(names);
     match args.bisect {
@@ -143,7 +143,7 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     compare::told(&CompareArgs {
         format: args.format,
         fail_if_worse: args.bisect.clone(),
-        // The kernels may differ in what was loaded, because both ran on the same machine.
+        // A bisection allows every difference between the runs, because both kernels ran on the same machine.
         allow: args.bisect.as_ref().map(|_| ASPECTS.join(",")),
         ..CompareArgs::of(places.into())
     })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One boot of a job, and the parts that all its boots share.
+//! One boot of a job, and the data that all boots of the job share.
 
 use std::io::Write;
 

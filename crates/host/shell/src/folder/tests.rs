@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Folders that appear, that are incomplete, and that can't be created.
+//! Tests folders that are completed, that stay incomplete, and that can't be created.
 
 use super::*;
 use crate::failure::is_bad_input;

@@ -134,7 +134,7 @@ fn what_is_no_place_for_a_file_is_refused() {
     assert!(socket.metadata().unwrap().file_type().is_socket());
 }
 
-/// A file stands in for the device: in either, the same bytes are written, and the others stay unchanged.
+/// A file stands in for the device: in either, the same bytes are written, and the other bytes stay unchanged.
 #[test]
 fn a_disk_is_written_from_its_beginning_or_not_at_all() {
     let parent = tempfile::tempdir().unwrap();

@@ -95,7 +95,7 @@ fn rename_to_free(path: &Path, name: &str) -> io::Result<PathBuf> {
     unreachable!("numbers don't end")
 }
 
-/// Whether a machine has printed anything to a log in `folder`, or in a folder in it.
+/// Whether a machine has printed anything to a log in `folder` or below it.
 fn has_measured(folder: &Path) -> bool {
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| match entry.file_type() {

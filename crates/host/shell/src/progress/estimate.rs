@@ -34,7 +34,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Starts at `now`, in seconds since an arbitrary time. `settles` is whether cells are expected to settle after
+    /// Starts at `now`, in seconds since an arbitrary time. `settles` tells whether cells are expected to settle after
     /// [`BALANCED`] passes.
     pub fn new(plan: Size, settles: bool, now: f64) -> Self {
         let cells = plan.cells as usize;

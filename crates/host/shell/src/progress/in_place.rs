@@ -50,7 +50,7 @@ impl Boot {
             (state.done, state.left) = (done, left);
         }
         let line = make_line(&boots, what);
-        // A character in the last column moves the cursor of some terminals.
+        // On some terminals, a character in the last column moves the cursor.
         let width = terminal::width_aside().map_or(79, |width| width.saturating_sub(1));
         terminal::rewrite_line(&line.fit_width(width));
     }
@@ -143,7 +143,7 @@ impl Line {
         )
     }
 
-    /// Returns the line with at most `width` characters. Cuts the cell first.
+    /// Returns the line with at most `width` characters. Shortens the cell's text first.
     fn fit_width(&self, width: usize) -> String {
         let (before, after) = self.texts_around_cell();
         let count = |text: &str| text.chars().count();

@@ -50,7 +50,7 @@ impl Memory {
     pub fn describe(&self) -> Result<Description<'static>, Error> {
         let mut ram = Ram::new();
         ram.usable(RAM)?;
-        // Most of some 100,000 tables are refused: only an accepted machine leaks its room.
+        // Most of some 100,000 tables are refused, and their room is freed: only an accepted machine leaks its room.
         acpi::read(self, RSDP, &ram, "", &mut Room::default())?;
         acpi::read(self, RSDP, &ram, "", room())
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The generic watchdogs of the GTDT: which ones are found, and the error if one can't be.
+//! The generic watchdogs of the GTDT: which ones are found, and which defect ends the search.
 
 use crate::tables::{self, MachineTables, block, gtdt_with, small, watchdog};
 use acpi::{Error, Table};

@@ -21,7 +21,7 @@ const SMALL_VARIANCE: u64 = 400;
 const SMALL_RATIO: u64 = 36;
 /// An unknown sample.
 const UNKNOWN: u32 = u32::MAX;
-/// The smallest sample that is ignored up to 6.14, in us.
+/// The smallest sample that releases up to 6.14 ignore, in us.
 const LARGE_US: u64 = 1 << 31;
 
 /// The last stays, us.

@@ -12,7 +12,7 @@ use crate::{Name, Setup};
 /// The course of a stay.
 #[derive(Clone, Copy)]
 struct Stay {
-    /// How long the stay is, ns.
+    /// Length of the stay, ns.
     ns: u64,
     /// The event that ends it.
     event: Option<Wake>,
@@ -38,7 +38,7 @@ struct Scripted {
     ticked: Cell<bool>,
     /// Every setting of the tick: the time at which it was set, and the time until the tick, ns.
     ticks: RefCell<Vec<(u64, Option<u64>)>>,
-    /// Indices of the states that it was asked to enter.
+    /// Indices of the states that the CPU was asked to enter.
     states: RefCell<Vec<usize>>,
 }
 
@@ -186,8 +186,8 @@ fn the_tick_is_set_as_the_governor_wants_it() {
     assert_eq!(late.ticks.take(), [(3_000_000, Some(1_000_000))]);
 }
 
-/// A stay without an event has a cause, too. A poll that reached its limit takes no tick; a halt that
-/// the tick ended takes the tick.
+/// A stay without an event has a cause, too. A poll that reached its limit does not take the tick; a halt
+/// that the tick ended does.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {

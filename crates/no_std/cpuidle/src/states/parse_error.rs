@@ -45,7 +45,7 @@ impl fmt::Display for Misread<'_> {
     }
 }
 
-/// The table rule that a list of states breaks, and where.
+/// The rule for tables that a list of states breaks, and the states that break it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub struct Broken {
     error: TableError,

@@ -47,8 +47,8 @@ fn the_last_enabled_state_stays() {
     assert_eq!(table.shallowest(), 0);
 }
 
-/// Linux's rule, by hand: the residency of the first enabled halting state
-/// from 10 us on, at most 4 ms / 16 = 250 us.
+/// Linux's rule, by hand: the residency of the first enabled halting state with a residency of
+/// 10 us or more, but at most 4 ms / 16 = 250 us.
 #[test]
 fn a_poll_is_as_long_as_the_first_halt_is_deep() {
     let limit = |limit_us: u64, tick| {
@@ -56,7 +56,7 @@ fn a_poll_is_as_long_as_the_first_halt_is_deep() {
         table.poll_limit_ns() / 1000
     };
     assert_eq!(limit(100, TICK), 100);
-    // "300 us" of the published table was really 250 us.
+    // The published table's "300 us" was really 250 us.
     assert_eq!(limit(300, TICK), 250);
     // 1 ms / 16 = 62.5 us.
     assert_eq!(limit(100, 1_000_000), 62);

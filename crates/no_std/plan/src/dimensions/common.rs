@@ -64,7 +64,7 @@ macro_rules! common_and {
                     }
                 },
             }
-            /// Waits of the guest that trap.
+            /// The guest's waits that trap.
             trap: Trap {
                 key: "trap",
                 help: "Which waits of the guest trap: none, wfi, wfe, both",
@@ -172,7 +172,7 @@ macro_rules! common_and {
                     own.then_some(SkipReason::OwnRules(machine.under))
                 },
             }
-            /// Whether the guest tells EL2 that it polls; `silent` where that has no effect.
+            /// Whether the guest tells EL2 when the guest polls; `silent` where that has no effect.
             hint: Hint {
                 key: "hint",
                 help: "Whether a guest that polls tells the hypervisor, which then does not: silent, tell",
@@ -275,7 +275,7 @@ macro_rules! common_and {
                 show: Show::Special("WFI behind"),
                 applies: |cell| cell.halts() && !cell.workload.is_linux(),
             }
-            /// Whether caches hold what a wake-up uses; `warm` if samples are not made one by one.
+            /// Whether caches hold what a wake-up uses; `warm` if samples are not taken one by one.
             cache: Cache {
                 key: "cache",
                 help: "Whether caches hold what a wake-up uses (ipi, pingpong): warm (as the one before left them), cold \
@@ -305,7 +305,7 @@ macro_rules! common_and {
                 applies: |cell| !cell.workload.is_linux(),
                 contradicts: |cell, machine| cell.why_no_noise(machine),
             }
-            /// Mean time between requests, microseconds; 0: each request waits for the answer to the previous one.
+            /// Mean time between requests, microseconds; 0 means that each request waits for the previous answer.
             arrival_us: u32 {
                 key: "arrival-us",
                 help: "Mean time from one request of notify to the next, microseconds, whether the one before is answered or \
@@ -377,7 +377,7 @@ macro_rules! common_and {
                     }
                 },
             }
-            /// Slice of a vCPU or its neighbour, microseconds; 0: the vCPU keeps its CPU.
+            /// Slice of a vCPU or its neighbour, microseconds; 0 means that the vCPU keeps its CPU.
             slice_us: u32 {
                 key: "slice-us",
                 help: "How long a vCPU that does not wait has its CPU before its neighbour has it for as long, microseconds; \

@@ -74,7 +74,7 @@ macro_rules! dimensions {
         const TURNS: [u8; COUNT] = [$($turn),*];
 
         impl Default for Cell {
-            /// Every dimension has its neutral value.
+            /// Returns the cell in which every dimension has its neutral value.
             fn default() -> Self {
                 Self { $($field: or!([$($neutral)?] ($default)[0]),)* }
             }

@@ -23,7 +23,7 @@ pub struct Info {
     pub words: &'static [&'static str],
     /// Type of the dimension's values.
     pub kind: ValueKind,
-    /// Where records and results have the dimension.
+    /// Where records and results store the dimension.
     pub place: Place,
     /// How tables and charts show the dimension.
     pub show: Show,
@@ -40,7 +40,7 @@ pub struct Info {
 /// Type of a dimension's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
-    /// One of some words.
+    /// One of a fixed set of words.
     Words,
     /// Numbers: microseconds, milliseconds, hertz, or counts.
     Numbers,
@@ -54,7 +54,7 @@ pub enum ValueKind {
     Names,
 }
 
-/// Where records and results have a dimension.
+/// Where records and results store a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A field of every cell.

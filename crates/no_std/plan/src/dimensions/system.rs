@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The second part of the table: dimensions of the workloads on the executor. Records and results
-//! have them in `system`, and tables show them if they differ.
+//! have them in `system`, and tables show them if their values differ.
 
 /// Passes these entries to the macro `$with`.
 macro_rules! system {
     ($with:ident) => {
         $with! {
-            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `pipe` and `notify`.
+            /// Groups of tasks, as in `perf bench sched messaging -g`; pairs of tasks for `pipe` and `notify`.
             groups: u32 {
                 key: "groups",
                 aliases: &["clients"],

@@ -8,7 +8,7 @@ use super::{Word, words};
 words! {
     /// How Linux, as the guest, idles. A kernel chooses once, at its boot.
     LinuxCpuidle {
-        /// Linux idles as it chooses by itself.
+        /// Linux itself chooses how it idles.
         Default = "default",
         /// Linux polls, and never executes WFI.
         Nohlt = "nohlt",
@@ -51,7 +51,7 @@ impl LinuxCpuidle {
         }
     }
 
-    /// Returns arguments of the kernel (Linux, Documentation/admin-guide/kernel-parameters.txt and
+    /// Returns the kernel's arguments (Linux, Documentation/admin-guide/kernel-parameters.txt and
     /// Documentation/virt/guest-halt-polling.rst).
     #[must_use]
     pub const fn arguments(self) -> &'static [&'static str] {

@@ -6,7 +6,7 @@ use core::fmt;
 use super::{Word, words};
 
 words! {
-    /// Activity of each vCPU's neighbour, which is a second guest on its CPU.
+    /// Activity of a vCPU's neighbour, a second guest on the same CPU.
     Neighbour {
         /// No neighbour.
         None = "none",

@@ -36,7 +36,7 @@ workloads! {
     Notify = "notify": TASKS { needs_second: true, has_groups: true },
     /// Requests to a device that answers after some time.
     Io = "io": IDLES {},
-    /// Periodic wake-ups with a deadline each.
+    /// Periodic wake-ups, each with a deadline.
     Timer = "timer": IDLES { period_us: Some(1000) },
     /// Rare wake-ups, between which CPUs are idle.
     Idle = "idle": IDLES { period_us: Some(10_000) },
@@ -59,7 +59,7 @@ workloads! {
     /// On Linux: groups of threads send to groups of threads through sockets. A sample is a round,
     /// in which each sender sends to each receiver of its group.
     LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30 },
-    /// On Linux: periodic wake-ups of a thread, with a deadline each.
+    /// On Linux: periodic wake-ups of a thread, each with a deadline.
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
     /// On Linux: rare wake-ups of a thread.
     LinuxIdle = "linux-idle": LINUX { has_idle_time: true, period_us: Some(10_000) },
@@ -188,8 +188,8 @@ impl Workload {
         self.learning() + if self.is_alone() { 0 } else { 1 }
     }
 
-    /// Returns how many times as long as other cells this workload's cells may take by default: each sample has so many
-    /// wake-ups that there would otherwise be too few samples.
+    /// Returns the factor by which this workload's cells may take longer than other cells by default: each sample
+    /// has so many wake-ups that there would otherwise be too few samples.
     #[must_use]
     pub const fn times_as_long(self) -> u32 {
         self.nature().times_as_long

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests which boot has which cells, and why it lacks the others.
+//! Tests which boot has which cells, and why it lacks other cells.
 
 use super::*;
 
-/// If there is a boot for each set of knobs, each cell is in one boot; a cell that can't run is in the first.
+/// If there is a boot for each set of knobs, each cell is in one boot; a cell that can't run is in the first boot.
 #[test]
 fn boots_with_other_knobs_share_the_cells() {
     let mut plan = Plan::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which cells a plan has, and why some are skipped.
+//! Tests which cells a plan has, and why some are skipped.
 
 mod boots;
 mod neighbours;
@@ -223,7 +223,7 @@ fn an_open_loop_has_arrivals_in_place_of_pauses() {
         cell("rouse.arrival-us=20 rouse.gap-us=5 rouse.iterations=10 rouse.groups=3");
     assert!(open.is_open() && open.has_idle_time());
     assert_eq!((open.gap_us, open.spread), (0, Spread::Exponential));
-    // If ten is divided into four parts, the largest is 3; one more request is not a sample.
+    // Ten requests in four passes are at most 3 in a pass; one more request is not a sample.
     assert_eq!(drawn, 3 * (3 + 1));
     let (closed, drawn) = cell("rouse.gap-us=5 rouse.service-us=7");
     assert!(!closed.is_open() && !closed.has_idle_time());
@@ -254,7 +254,7 @@ fn ranks_are_those_of_a_plan() {
         [7, 2, 0x4f]
     );
     assert_eq!(rank("wait", "governor:menu"), 9);
-    // The last CPU set whose rank equals its number, and the first CPU set whose rank does not.
+    // The last set of one CPU whose rank equals its bit mask, and the first whose rank does not.
     let large = [rank("mask", "53"), rank("mask", "54")];
     assert_eq!(large, [1 << 53, 55 << 54]);
 }
@@ -293,7 +293,7 @@ fn on_the_bare_machine_nothing_traps_injects_or_polls() {
     assert_eq!(cell.on_bare_machine(), bare);
 }
 
-/// Whether a cell with this table can be run depends on what else is asked for.
+/// Whether a cell with a given table of states can run depends on its other dimensions.
 #[test]
 fn tables_that_contradict_the_rest_are_skipped_by_name() {
     let why = |text: &str| {
@@ -340,7 +340,7 @@ fn tables_that_contradict_the_rest_are_skipped_by_name() {
     assert_eq!(why(runs), "");
 }
 
-/// A CPU without a polling state waits for no event.
+/// A CPU without a polling state never waits for an event.
 #[test]
 fn a_table_without_poll_depends_on_no_event() {
     let cell = |states: &str| {

@@ -46,7 +46,7 @@ fn neighbours_are_rouses_and_interrupts_end_their_turns() {
     );
 }
 
-/// The neighbours' dimensions add no cells without a neighbour, or if no WFE traps.
+/// Slices and yields add no cells without a neighbour; yields add none if no WFE traps.
 #[test]
 fn slices_and_yields_apply_beside_neighbours() {
     let cells = |text: &str| {

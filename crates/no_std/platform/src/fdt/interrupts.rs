@@ -34,7 +34,7 @@ impl<'a> Interrupts<'a> {
     }
 
     /// Returns the INTID of the interrupt with that name or, without names, of the interrupt at `index`. The inner
-    /// value is `None` if there is no such interrupt, the outer value is `None` if the interrupt is not a PPI.
+    /// value is `None` if there is no such interrupt; the outer value is `None` if the interrupt is not a PPI.
     pub fn ppi(&self, name: &str, index: usize) -> Option<Option<u32>> {
         let index = match self.node.property("interrupt-names") {
             None => Some(index),

@@ -67,7 +67,7 @@ impl<'b> Writer<'b> {
         self.write_word(name)
     }
 
-    /// Returns the offset of `name` in the strings block, added if it is new.
+    /// Returns the offset of `name` in the strings block, after adding it if it is new.
     fn name_offset(&mut self, name: &str) -> Result<u32, BufferTooSmall> {
         let mut offset = 0;
         for known in self.names.split_inclusive(|&byte| byte == 0) {

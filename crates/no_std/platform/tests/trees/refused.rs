@@ -290,7 +290,7 @@ fn a_second_page_that_is_the_first_again_is_refused() {
     assert_eq!(found.lacks_second_page(|_| 0), None);
 }
 
-/// Exynos Auto v9 in mainline Linux; Spreadtrum SC9860 has one Aff2, which is not 0.
+/// Some CPUs of Exynos Auto v9 in mainline Linux differ only in Aff2; those of Spreadtrum SC9860 share one Aff2, not 0.
 #[test]
 fn cpus_of_a_gicv2_differ_below_aff2() {
     assert!(read(&version2_of(&[0x53_0000, 0x53_0001, 0x53_0100], GICC, None)).is_ok());
@@ -424,7 +424,7 @@ fn a_tree_that_is_deeper_than_any_machine_is_refused() {
 }
 
 /// QEMU's `virt` with `secure=on`, whose tree has the RAM of the secure side as well: a
-/// disabled memory node (Devicetree Specification 0.4, 2.3.4) does not count.
+/// disabled memory node (Devicetree Specification 0.4, 2.3.4) is ignored.
 #[test]
 fn memory_that_is_disabled_is_not_used() {
     let tree = include_bytes!("../../../../test/fuzz/corpus/device-tree/virt-secure-smp8");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Removes each node and each property of the device tree of QEMU's `virt` in turn (`virt.dtb`, two
-//! CPUs and a watchdog, made by `-machine dumpdtb=`). Each removal is harmless or refused with an
-//! error that names the missing part, and in both cases the console is still known unless it was
+//! CPUs and a watchdog, made by `-machine dumpdtb=`). Either a removal is harmless, or the tree is refused
+//! with an error that names the missing part; in both cases, the console is still known unless it was
 //! removed.
 
 use std::fmt::Write;

@@ -5,7 +5,7 @@ use super::SPIS;
 use crate::PRIVATE;
 
 /// Returns the index of an SPI; `None` for other INTIDs. With affinity routing, the registers of INTIDs 0
-/// to 31 are in the redistributors and zero here.
+/// to 31 are in the redistributors and read as zero here.
 pub const fn spi_index(intid: u64) -> Option<usize> {
     if intid >= PRIVATE as u64 && intid < PRIVATE as u64 + SPIS as u64 {
         Some((intid - PRIVATE as u64) as usize)

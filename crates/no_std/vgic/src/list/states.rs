@@ -29,8 +29,8 @@ pub(crate) struct Here {
 }
 
 impl List {
-    /// Gives every pending interrupt the priority that `of` returns for its INTID, if it returns
-    /// one. A new priority must take effect in finite time (12.9, GICD_IPRIORITYR\<n\>), and a
+    /// Gives every pending interrupt the priority, if any, that `of` returns for its INTID.
+    /// A new priority must take effect in finite time (12.9, GICD_IPRIORITYR\<n\>), and a
     /// masked interrupt would otherwise never be acknowledged.
     pub(crate) fn reprioritise(&mut self, bank: &mut impl Bank, of: impl Fn(u32) -> Option<u8>) {
         let used = !bank.empty() & mask(bank.count());
@@ -54,7 +54,7 @@ impl List {
         }
     }
 
-    /// The register's value of `intid`, or the value in the queue.
+    /// The value of `intid` in its register or in the queue.
     pub(crate) fn entry(&self, bank: &impl Bank, intid: u32) -> ListRegister {
         let listed = Listed::read(bank).find(intid).map(|(_, one)| one);
         let queued = || self.find_queued(intid).map(|at| self.queue[at]);
@@ -119,7 +119,7 @@ impl List {
     }
 
     /// Clears the active state of `intid`, as the guest does when it ends the interrupt; returns
-    /// the value of the list register that had it.
+    /// the value of the list register that held it.
     pub(crate) fn deactivate(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
         let mut listed = Listed::read(bank);
         let old = match (listed.find(intid), self.find_queued(intid)) {

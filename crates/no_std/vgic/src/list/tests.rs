@@ -7,7 +7,7 @@ use ListOperation::{Acknowledge, Activate, Deactivate, End, Inject, Maintenance,
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// List registers, and the guest's CPU interface on them.
+/// List registers, and the guest's CPU interface, which uses them.
 #[derive(Clone, Debug)]
 pub struct Fake {
     pub registers: Vec<ListRegister>,
@@ -333,7 +333,7 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     let both = |one: &ListRegister| one.is_active() && one.is_pending();
     assert!(!world.bank.registers.iter().any(both));
-    // The guest's end also ends the physical interrupt, whose line makes it come again.
+    // The guest's end also ends the physical interrupt, whose line then raises it again.
     assert_eq!(world.bank.asked, Asked::default());
     world.bank.end(27);
     assert_eq!(world.bank.acknowledge(255), None);
@@ -362,7 +362,7 @@ fn an_active_one_keeps_its_priority_in_its_register() {
     let mut world = World::new(2);
     world.step(Inject(2));
     world.step(Acknowledge);
-    // The INTID arrives again with another priority: hardware would no longer end it.
+    // The INTID arrives again with another priority, with which hardware could not end the active interrupt.
     world.list.inject(&mut world.bank, 2, 0x10, None);
     assert!(world.bank.asked.traps && world.list.state(&world.bank, 2).active);
     assert_eq!(world.bank.empty() & 0b11, 0b11);

@@ -10,7 +10,7 @@ use crate::private::Private;
 use crate::redistributor::Redistributor;
 use crate::{Access, PRIVATE};
 
-/// Second frame of a redistributor.
+/// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 /// A route to no vCPU.
 const NOBODY: u64 = 1 << 63;
@@ -49,7 +49,7 @@ pub struct Frame<'a> {
 
 impl Frame<'_> {
     /// Does the access; returns the value read (0 for a write), and which vCPUs have to evaluate.
-    /// If all of them have to, [`Distributor::forward`] is due for each before that.
+    /// If all of them have to, [`Distributor::forward`] is due for each of them first.
     #[must_use]
     pub fn access(&mut self, access: Access) -> (u64, Changed) {
         let Some(value) = access.write else {
@@ -62,7 +62,7 @@ impl Frame<'_> {
         let word = |value: u64| if access.size == 4 { value } else { 0 };
         match access.offset {
             0x000 => word(self.distributor.version2.control.into()),
-            // GICD_TYPER (4.3.2): ITLinesNumber (4:0) and CPUNumber (7:5), one less than the interfaces.
+            // GICD_TYPER (4.3.2): ITLinesNumber (4:0) and CPUNumber (7:5), the number of interfaces less 1.
             0x004 => word((SPIS as u64 / 32) | u64::from(self.last_interface()) << 5),
             0x008 => word(crate::IIDR),
             // GICD_PIDR2, which IHI 0048B calls ICPIDR2 (4.3.18): version 2 of the architecture.
@@ -156,7 +156,7 @@ impl Frame<'_> {
         all.max().unwrap_or(0)
     }
 
-    /// The priority of `intid`, whose bit 0 is the group.
+    /// Returns the priority of `intid`; its bit 0 is the group.
     fn priority(&self, intid: u64) -> u8 {
         let private = self.private.priority.get(intid as usize);
         private.map_or_else(

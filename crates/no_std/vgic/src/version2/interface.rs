@@ -80,7 +80,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
     }
 
     /// The most urgent pending interrupt whose group is enabled, with its register, and the INTID that
-    /// a read `by` shows.
+    /// that a read through `by` shows.
     fn highest_by(&self, by: By) -> (Option<(usize, ListRegister)>, u32) {
         let interface = &self.interface;
         let settings = interface.settings();
@@ -125,7 +125,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         value
     }
 
-    /// Drops the running priority and, unless EOImode is set, deactivates.
+    /// Drops the running priority and, unless EOImode is set, deactivates the interrupt.
     fn end_by(&mut self, value: u32) -> Due {
         let active = self.interface.active_priorities(0);
         if active == 0 || value & 0x3ff >= OTHER_GROUP - 2 {

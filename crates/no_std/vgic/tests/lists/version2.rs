@@ -11,7 +11,7 @@ use super::{ACTIVE, PENDING, word};
 
 type OnCpu<'a, 'b> = Delivery<'a, TestCpu, &'b RefCell<Distributor>>;
 
-/// The vCPU of these tests has interface 2, and there is another one.
+/// The vCPU of these tests has interface 2, and there is one other vCPU.
 const CPUS: [Target; 2] = [
     Target {
         interface: 2,
@@ -126,7 +126,7 @@ fn an_active_sgi_becomes_pending_from_its_sender_alone() {
         assert_eq!(listed(&delivery), [(1, 5, ACTIVE | PENDING)]);
         send(&mut delivery, 1, 2);
         assert_eq!(listed(&delivery), [(1, 5, ACTIVE | PENDING)]);
-        // It ends, is acknowledged and ends again; then the other sender's turn has come.
+        // The SGI ends, is acknowledged and ends again; then the other sender's turn has come.
         delivery.interface.bank.end(0);
         take(&mut delivery, 0);
         assert_eq!(listed(&delivery).len(), 1);
@@ -312,7 +312,7 @@ fn a_closed_interface_does_what_hardware_does() {
     });
 }
 
-/// The specification of SGIs: each is pending from each sender, or not.
+/// The specification of SGIs: each SGI is pending or not, separately for each sender.
 #[derive(Debug, Default)]
 struct Spec {
     pending: [u8; 16],
@@ -339,7 +339,7 @@ impl Spec {
     }
 }
 
-/// Does what hardware requests: nothing else may be needed for the next interrupt.
+/// Does what hardware requests, and nothing else: the next interrupt must not need more.
 fn serve_maintenance(delivery: &mut OnCpu<'_, '_>) {
     loop {
         let bank = &delivery.interface.bank;
@@ -434,7 +434,7 @@ fn sgis_at_random_come_as_specified() {
             }
             serve_maintenance(&mut delivery);
             assert_eq!(delivery.audit(false, false), Ok(()));
-            // A read that exits could hide what the next step needs.
+            // A read that exits could hide a failure, if the next step works only after such an exit.
             if step % 8 != 0 {
                 continue;
             }
@@ -456,7 +456,7 @@ fn sgis_at_random_come_as_specified() {
     });
 }
 
-/// Draws numbers, the same ones each time.
+/// Draws pseudo-random numbers, the same ones in each run.
 fn random() -> impl FnMut(u64) -> u64 {
     let mut state = 7u64;
     move |below| {

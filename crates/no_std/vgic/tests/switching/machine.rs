@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine: list registers of the vCPU's CPU, its physical redistributor, and the actions of
-//! the vCPU and others.
+//! the vCPU and of other CPUs.
 
 use std::cell::RefCell;
 
@@ -387,7 +387,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// Takes interrupts that are still on their way; no CPU sends any more.
+    /// Takes interrupts that are still on their way; no CPU sends further ones.
     pub fn settle(&mut self) {
         self.take();
         let left = self.world.switch.take();

@@ -8,7 +8,7 @@
 //! [`vgic::switch`], the requests of [`vgic::Private`] and [`vgic::Delivery`] are the real code
 //! that the hypervisor runs. [`machine`] has list registers and a physical redistributor; each
 //! access to them is a step. The vCPU takes interrupts and requests between its actions, the
-//! doorbell first. The vCPU acknowledges none, so at the end, the state of each interrupt, wherever it is
+//! doorbell first. It acknowledges no interrupt, so at the end, the state of each interrupt, wherever it is
 //! kept, equals the last write to it, as in a redistributor that never changed hands.
 //!
 //! # Not modelled

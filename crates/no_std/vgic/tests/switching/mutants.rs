@@ -11,7 +11,7 @@ use crate::machine::{Gicr, OnCpu, Protocol};
 
 /// The vCPU checks for active interrupts before it takes the lock.
 pub const LOOKS_UNLOCKED: u32 = 0;
-/// A vCPU that turns itself off makes the active state a request, and checks for it again.
+/// A vCPU that turns itself off turns the active state into a request, and checks for active interrupts again.
 pub const KEEPS_AS_REQUEST: u32 = 5;
 /// Only the first sender rings.
 pub const RINGS_ONCE: u32 = 6;
@@ -21,7 +21,7 @@ pub const WORD_FIRST: u32 = 1;
 pub const DROPS: u32 = 2;
 /// The vCPU serves requests before the flag says that hardware delivers.
 pub const SERVES_EARLY: u32 = 3;
-/// A sender relies on another sender that has taken over its request.
+/// A sender whose request another sender has taken over relies on that sender.
 pub const FORGETS_ITS_OWN: u32 = 4;
 
 pub struct Mutant<const HOW: u32> {

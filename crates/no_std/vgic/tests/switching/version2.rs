@@ -25,7 +25,7 @@ use vgic::{
 use crate::caught_by;
 use crate::version2_hardware::Hardware;
 
-/// Rules that [`Cpus`] can break.
+/// Ways in which [`Cpus`] can break a rule.
 const NONE: u32 = 0;
 /// A sender makes the SGI pending before it enters itself among the senders.
 const PENDING_FIRST: u32 = 1;
@@ -41,7 +41,7 @@ const WRITES_LATE: u32 = 5;
 const KEEPS_QUIET: u32 = 6;
 /// A write of the distributor does not reach the vCPU that holds the SPI.
 const SKIPS_HOLDER: u32 = 7;
-/// GICD_CTLR is changed, and the enables of the other vCPU are not brought in line.
+/// A write of GICD_CTLR does not bring the enables of the other vCPU in line.
 const FORWARDS_ITSELF: u32 = 8;
 
 /// The SGI and the SPI of all scenarios.
@@ -95,7 +95,7 @@ struct Cpus<const HOW: u32> {
     /// The requests, with their interrupt.
     requests: [AtomicU32; 2],
     distributor: Locked,
-    /// Like [`Private`]'s pending state and senders, for rules that [`Private::send`] keeps.
+    /// Like [`Private`]'s pending state and senders, to break rules that [`Private::send`] keeps.
     pending: [AtomicU32; 2],
     senders: [AtomicU8; 2],
 }
@@ -141,7 +141,7 @@ impl<const HOW: u32> Cpus<HOW> {
         }
     }
 
-    /// Hands over what [`Self::send`] did not give to [`Private`].
+    /// Hands the SGIs that [`Self::send`] withheld from [`Private`] over to it.
     fn collect(&self, me: usize) {
         let senders = match HOW {
             PENDING_FIRST if self.pending[me].swap(0, SeqCst) != 0 => {

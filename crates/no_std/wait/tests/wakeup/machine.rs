@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine on which the loops run: interrupts, masking, WFI, the clock, payloads, and the
-//! checks of them.
+//! The machine on which the loops run: interrupts, masking, WFI, the clock, and payloads with their
+//! checks.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -135,7 +135,7 @@ pub struct LoomCpu<P> {
     self_woken: Cell<bool>,
     /// The handler's flag, for [`Target::interrupted`].
     interrupted: Cell<bool>,
-    /// Whether the flag is yet to be cleared.
+    /// Whether the flag still has to be cleared.
     clears: Cell<bool>,
     ticked: Cell<bool>,
     time: Cell<u64>,
@@ -170,13 +170,13 @@ impl<P: Protocol> LoomCpu<P> {
             && self.world.request.word().load(Relaxed) & REQUESTS == 0
     }
 
-    /// Whether the tick came since [`LoomCpu::take_tick`].
+    /// Whether the tick has come since the last [`LoomCpu::take_tick`].
     pub fn has_ticked(&self) -> bool {
         self.take_interrupts();
         self.ticked.get()
     }
 
-    /// Whether the tick came since the last call: [`TICK`] or 0.
+    /// Returns [`TICK`] if the tick has come since the last call, otherwise 0.
     pub fn take_tick(&self) -> u32 {
         if self.ticked.take() { TICK } else { 0 }
     }
@@ -226,7 +226,7 @@ impl<P: Protocol> LoomCpu<P> {
             assert!(found != 0 || excused, "payload not there");
         }
         if taken & CALL != 0 && self.look(CALL).count_ones() == self.expected_calls() {
-            // The last call lets the task continue, like `call::called_function`.
+            // The last call lets the task continue, as in `call::called_function`.
             self.self_woken.set(true);
             self.interrupted.set(true);
             self.world.request.wake(RESCHED, false);

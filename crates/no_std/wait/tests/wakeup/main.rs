@@ -4,9 +4,9 @@
 //!
 //! # Parts that are modelled
 //!
-//! The request word is the real one, [`wait::request`], and so are the loops, [`wait::idle`], with
-//! the polling loop and the governor of `haltpoll` in them: the code that the guest runs. The
-//! loops' CPU is a simulated machine, [`machine`]:
+//! The request word, [`wait::request`], and the loops, [`wait::idle`], with the polling loop and the
+//! governor of `haltpoll`, are the real code that the guest runs. The CPU of the loops is a
+//! simulated machine, [`machine`]:
 //!
 //! - An interrupt that is sent stays pending until it is taken. An interrupt can be taken before
 //!   any access by the target to the word and before a WFI, while interrupts are not masked. The
@@ -26,7 +26,7 @@
 //!   acquires these stores.
 //!
 //! - The clock advances by one whenever it is read, and by two in every other WFI that has to
-//!   wait. Polls have a limit of one: they look, reach the limit and look a last time.
+//!   wait. Polls have a limit of one: they look, reach the limit and look one last time.
 //!   `haltpoll` has limits of zero and one: a short WFI makes its limit grow, a long one makes
 //!   it shrink.
 //!
@@ -142,7 +142,7 @@ const fn send(bit: u32) -> Wake {
 /// A tick, which requests nothing.
 const TICKS_ONCE: Wake = send(TICK);
 
-/// Checks the real protocol, in `way`, for all `sets` of wanted bits and wakers.
+/// Checks the real protocol with this `way` of waiting, for all `sets` of wanted bits and wakers.
 fn assert_holds(way: Way, sets: &[(u32, Wakers)]) {
     for &(wanted, wakers) in sets {
         for late in [false, true] {
@@ -194,7 +194,7 @@ const ONE: &[(u32, Wakers)] = &[
     (RESCHED, &[&[send(RESCHED), send(CALL)]]),
 ];
 
-/// Cases with a timer that ticks, alone or with a waker.
+/// Cases with the scheduler's tick, alone or with a waker.
 const TICKS: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[TICKS_ONCE]]),
     (REQUESTS, &[&[TICKS_ONCE], &[send(RESCHED)]]),

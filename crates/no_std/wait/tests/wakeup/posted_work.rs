@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that work is posted correctly for a CPU that parks, [`wait::post`]: the post's wake-up
+//! Checks that [`wait::post`] posts work correctly for a CPU that parks: the wake-up of the post
 //! never comes during the work.
 //!
 //! The poster posts, waits until the work has begun, hands over a payload and wakes the CPU for it.
@@ -61,7 +61,7 @@ fn seen_before_it_is_woken(shared: &Shared) {
     shared.wake(POSTED);
 }
 
-/// Runs executions with up to [`PREEMPTIONS`] preemptions; returns how many found work unparked, and after parking.
+/// Explores executions with up to [`PREEMPTIONS`] preemptions; returns how many found work before and after parking.
 fn explore(way: Way, posting: Posting) -> [u64; 2] {
     let found = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let counted = Arc::clone(&found);

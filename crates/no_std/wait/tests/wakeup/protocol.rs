@@ -122,7 +122,7 @@ mutants! {
             request.pending()
         }
     }
-    /// The requests are looked at before POLLING is cleared.
+    /// The requests are checked before POLLING is cleared.
     CheckBeforeClear {
         fn stop_polling(request: &Request) -> u32 {
             let seen = request.pending();
@@ -144,7 +144,7 @@ mutants! {
             old & bits
         }
     }
-    /// The waker decides by the value that POLLING had before the request was set.
+    /// The waker decides based on the value that POLLING had before the request was set.
     LookBeforeRequest {
         fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
             let polling = elide && request.word().load(Acquire) & POLLING != 0;
@@ -195,7 +195,7 @@ mutants! {
     ClearedUnseen { const CLEARING: Clearing = Clearing::Unseen; }
     /// A busy CPU clears the handler's flag after it took the requests.
     ClearedLate { const CLEARING: Clearing = Clearing::AfterTake; }
-    /// The CPU checks whether its tick came before it masks interrupts.
+    /// The check for the tick comes before interrupts are masked.
     TickCheckedEarly { const TICK: TickCheck = TickCheck::BeforeMask; }
     /// There is no DSB between the request and the interrupt, so the interrupt orders nothing.
     NoBarrier { const BARRIER: Ordering = Relaxed; }

@@ -39,7 +39,7 @@ pub enum Way {
 
 /// Number of ticks that a poll lasts: it looks twice.
 const LIMIT: u64 = 1;
-/// Leads to poll limits of 0 and 1. A halt that takes no time makes the limit grow; a long halt makes it
+/// Tunables that lead to poll limits of 0 and 1. A halt that takes no time makes the limit grow; a long halt makes it
 /// shrink.
 const TUNABLES: Tunables = Tunables {
     max: 2,
@@ -141,7 +141,7 @@ impl<P, First: Idle<LoomCpu<P>>, Others: Idle<LoomCpu<P>>> Idle<LoomCpu<P>>
     }
 }
 
-/// Polls for [`LIMIT`], as a CPU does that is made to poll.
+/// Polls for [`LIMIT`], like a CPU that is made to poll.
 struct Forced {
     wanted: u32,
 }
@@ -153,7 +153,7 @@ impl<P: Protocol> Idle<LoomCpu<P>> for Forced {
     }
 }
 
-/// Polls until its switch is off; another thread turns it off. (Counting looks would not work: loom's
+/// Polls until its switch is off; another thread turns it off. (A count of looks would not work: loom's
 /// yield lets the waker run to its end before the second look.)
 struct Relaxed {
     wanted: u32,
@@ -168,7 +168,7 @@ impl<P: Protocol> Idle<LoomCpu<P>> for Relaxed {
     }
 }
 
-/// Halts until there is a request or the tick.
+/// Halts until a request or the tick comes.
 struct HaltOrTick {
     wanted: u32,
 }

@@ -74,7 +74,7 @@ impl Advisory {
     }
 }
 
-/// Reads every advisory about crates in the database in `folder`.
+/// Reads every advisory about a crate from the database in `folder`.
 pub fn read(folder: &Path) -> Result<Vec<Advisory>> {
     let crates = folder.join("crates");
     if !crates.is_dir() {

@@ -63,7 +63,7 @@ pub struct SoakArgs {
     pub out: Option<PathBuf>,
 }
 
-/// Unit of `soak`.
+/// Metrics with which a soak's rounds run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SoakMetric {
     /// Instructions.

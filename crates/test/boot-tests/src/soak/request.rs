@@ -19,7 +19,7 @@ const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
 
 /// Number of progress reports per round (`guest-kernel-shim/trials/src/soak/progress.rs`).
 const REPORTS: u64 = 40;
-/// Number of wake-ups that take no longer than the board's limit on the time between two reports.
+/// Number of wake-ups that fit into the board's limit on the time between two reports.
 const DUE_AT: u64 = 10_000;
 /// Wake-ups per round, unless an option sets their number.
 const WAKE_UPS: u64 = 20_000;
@@ -32,7 +32,7 @@ pub struct Request {
     pub combinations: Vec<Combination>,
     /// Options that name another kernel, which is Linux.
     given: GivenArgs,
-    /// How long all rounds may take.
+    /// How long all rounds together may take.
     pub duration: Duration,
     /// How long a round may take.
     limits: LimitArgs,
@@ -145,8 +145,8 @@ impl Request {
     /// [`REPORTS`] reports, so a round with more wake-ups has more of them between two reports.
     fn patience_factor(&self) -> u32 {
         let times = match self.given.guest {
-            // Between two reports, Linux runs for a minute of its own time. Such a minute takes some ten seconds, or
-            // longer on a busy host.
+            // Linux reports 60 times (`linux/src/soak/hotplug.rs`). A minute of its own time takes some ten seconds of
+            // real time, or longer on a busy host.
             Some(_) => self.duration.as_secs().div_ceil(600),
             None => self.wake_ups.div_ceil(REPORTS * DUE_AT),
         };
@@ -191,7 +191,7 @@ impl Request {
     }
 }
 
-/// Returns the further boot arguments. If these reserve memory for neighbours, each CPU gets one from time to time.
+/// Returns the further boot arguments. If they reserve memory for neighbours, each CPU sometimes gets a neighbour.
 fn boot_arguments(args: &SoakArgs) -> Option<String> {
     let neighbour = args.neighbour.then_some(NEIGHBOUR);
     let words: Vec<&str> = neighbour

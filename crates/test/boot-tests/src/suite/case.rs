@@ -21,7 +21,7 @@
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
 //! says = "text"               # part of the error
 //! console = ["stage", "text"] # parts of the console's log, in this order
-//! times = { "text" = 1 }      # how often the console shows it, anywhere
+//! times = { "text" = 1 }      # how often a text occurs in the console's log, anywhere
 //! table = ["text"]            # parts of the table on a terminal
 //! table_lacks = ["text"]      # and texts that the table must not contain
 //! skipped = 0                 # how many cells are skipped; any number if absent
@@ -87,8 +87,8 @@ use shell::failure::{BadInput, is_bad_input};
 use shell::folder::Folder;
 use shell::{files, mistake, places};
 
-/// Time, in seconds of the emulator's own time, that a boot may go without progress while the rules are checked at each
-/// instruction. Linux prints nothing for a long time while it boots.
+/// How long a boot may go without progress while the architecture's rules are checked at each instruction, in seconds
+/// of the emulator's own time. Linux prints nothing for a long time while it boots.
 const WATCHED_PATIENCE: u64 = 7200;
 /// Factor by which a boot takes longer while the rules are checked. The emulator runs each CPU as a thread: when 512
 /// CPUs hand over a lock in order, each handover waits until the host runs the next thread.
@@ -265,7 +265,7 @@ impl Case {
     /// to trap, its own firmware or kernel, and the `rouse.` boot arguments. Returns none if the rules can't be
     /// checked, if Linux is the kernel, or if the test compares several hypervisors, which count different events.
     pub fn reached_parts(&self) -> BTreeSet<String> {
-        /// Options. Each value of such an option is a separate part.
+        /// Options of which each value is a separate part.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
         let append = self.run.get("append").and_then(toml::Value::as_str);
         let arguments = append.unwrap_or_default().split(' ');
@@ -359,7 +359,7 @@ fn is_foreign(args: &RunArgs) -> bool {
     alone && (args.job.load.given.guest.is_some() || is_kvm)
 }
 
-/// Boots `job`. The folder for its results replaces an older one with this name.
+/// Boots `job`. The folder with its results replaces any older folder of the same name.
 fn boot(job: &Job, name: &str) -> Result<Session> {
     let tests = places::target().join("tests");
     let out = tests.join(name);

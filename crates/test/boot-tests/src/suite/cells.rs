@@ -200,7 +200,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Compares why the cell ended, its unit, the change of the core's clock, the counter's step, and the energy.
+    /// Compares the reason why the cell ended, its unit, the core clock's change, the counter's step, and the energy.
     fn compare_words(&self, cell: &Cell) -> Result<()> {
         if let Some(wanted) = &self.ended {
             let ended = cell.ended.map_or("nothing", Word::name);
@@ -267,7 +267,7 @@ impl Expected {
     }
 }
 
-/// Returns the energy in microjoules per 1000 ticks of a CPU, by the cell's energy model; 0 without a model.
+/// Returns the energy in microjoules per 1000 ticks of a CPU, according to the cell's energy model; 0 without a model.
 fn uj_per_kilotick(cell: &Cell) -> f64 {
     let Some(model) = &cell.energy_model else {
         return 0.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several runs at the same time, with guests that are not Rouse's: each run boots its own guest.
+//! Makes several runs at the same time, with guests other than Rouse's, and checks that each run boots the right guest.
 //!
 //! Builds wait for each other. If each emulator started right after its build, the first run would have booted before
 //! the last one builds, and shared state would not matter. Therefore each run starts a script in place of the emulator,
@@ -136,7 +136,7 @@ fn check(place: &Path, guest: usize) -> Result<()> {
 /// Returns an arm64 Image (Linux: Documentation/arch/arm64/booting.rst) that prints a line and turns the machine off.
 fn image(line: &str) -> Vec<u8> {
     const HEADER: usize = 64;
-    /// Writes to the PL011's data register. `virt` and the hypervisor have the PL011 at one address.
+    /// Writes to the PL011's data register. The PL011 has the same address on `virt` and under the hypervisor.
     const CODE: [u32; 14] = [
         0xd2a1_2000, // mov   x0, #0x9000000
         0x1000_01a1, // adr   x1, line

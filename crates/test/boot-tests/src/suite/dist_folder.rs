@@ -20,8 +20,8 @@ const COPY: &str = "r\u{f6}use, a copy";
 /// mapped paths name files of that machine.
 const NAMED_IN_IMAGES: &str = "/cargo/registry";
 
-/// Makes the folder twice, and once as a user who has the folder that images name. Then builds the image in a copy of
-/// the sources.
+/// Makes the folder of `dist` twice, and once more as a user who has the folder that images name. Then builds the image
+/// in a copy of the sources.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let [first, second, third] = ["1", "2", "3"].map(|name| place.path().join(name));
@@ -41,7 +41,7 @@ pub fn run() -> Result<()> {
     check_copy(place.path())
 }
 
-/// Makes the folder as a user whose own paths appear in images, and checks that `dist` refuses.
+/// Runs `dist` as a user whose own paths appear in images, and checks that it refuses.
 fn check_refusal(to: &Path) -> Result<()> {
     let mut making = dist_command(to)?;
     if let Some(home) = toolchain::output("rustup", &["show", "home"]) {

@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn medians_may_differ_by_so_much() {
         compare(0.0, |_| {}).unwrap();
-        // 30 and 33.
+        // The medians are 30 and 33.
         compare(10.0, slower).unwrap();
         let error = compare(9.0, slower).unwrap_err().to_string();
         assert!(error.contains("10.0 % apart"), "{error}");

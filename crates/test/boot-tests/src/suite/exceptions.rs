@@ -94,7 +94,7 @@ fn as_listed(cause: &str) -> &str {
     }
 }
 
-/// A kind of exception to EL2.
+/// A kind of exception taken to EL2.
 enum El2Exception<'c> {
     /// An exit, with its cause.
     Exit(&'c str),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The atomic instructions in the two images of the guest, found by their encodings: neither image has atomic
-//! instructions of the other kind, and in both a wait for events first arms the monitor.
+//! Checks the atomic instructions in the guest's two images, found by their encodings: neither image has atomic
+//! instructions of the other image's kind, and in both images, the monitor is armed before a wait for events.
 //!
 //! Only a load exclusive arms the monitor (DDI 0487K.a, B2.12.2); no atomic instruction does. So the image with LSE has
 //! load exclusives only in order to wait: a WFE or WFET follows each of them within a few instructions, and there are
@@ -19,7 +19,7 @@ use rules::decode::{Operation, Wait, decode};
 use running::images::{self, Guest};
 use shell::interrupt;
 
-/// The largest number of instructions from a load exclusive to its wait; they examine the loaded value.
+/// The largest number of instructions from a load exclusive to its wait; these instructions examine the loaded value.
 const WAY: usize = 16;
 
 /// Counts of an image's instructions for atomic access.
@@ -27,9 +27,9 @@ const WAY: usize = 16;
 struct AtomicCounts {
     /// Atomic instructions of FEAT_LSE.
     atomics: usize,
-    /// Stores exclusive.
+    /// Store exclusives.
     stores: usize,
-    /// Loads exclusive that no wait follows.
+    /// Load exclusives that no wait follows.
     idle_loads: usize,
     /// Waits for events that follow a load exclusive.
     armed: usize,
@@ -130,8 +130,8 @@ const fn is_wfet(word: u32) -> bool {
     word & !0x1f == 0xd503_1000
 }
 
-/// Returns the indexes of the instructions that may execute after `word`, which is at `at` (C4.1.94). Returns none if
-/// `word` leaves the function.
+/// Returns the indexes of the instructions that may execute after the instruction `word` at index `at` (C4.1.94).
+/// Returns none if `word` leaves the function.
 fn next_places(word: u32, at: usize) -> Vec<usize> {
     let to = |bits: u32, from: u32| {
         let offset = (word << (32 - bits - from)) as i32 >> (32 - bits);

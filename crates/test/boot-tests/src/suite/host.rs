@@ -102,7 +102,7 @@ pub fn run_shown(how: How) -> Result<()> {
     Ok(())
 }
 
-/// Returns a task for each kind of test, to run at the same time as other tests: Cargo's output goes to a file.
+/// Returns a task for each kind of test, to run at the same time as other tests; Cargo's output then goes to a file.
 pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
     let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.run_quiet(how)));
@@ -271,7 +271,7 @@ fn browser_tests() -> Result<Tests> {
 
 /// Returns the model checks: tests with loom's atomics, which need a separate build. Model checks run one at a time:
 /// for every order that it tries, a model check allocates and frees the stacks of its threads, and two checks in one
-/// process would wait so long for each other in the kernel that they would take longer than one after the other.
+/// process would wait so long for each other in the kernel that they would take longer than if they ran in sequence.
 fn model_checks() -> Tests {
     let words = [
         "--release",

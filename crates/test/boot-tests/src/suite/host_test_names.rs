@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Searches the sources for host tests whose names contain a text, since Cargo would have to compile all tests first.
+//! Searches the sources for host tests with a text in their names; Cargo would have to compile all tests for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};

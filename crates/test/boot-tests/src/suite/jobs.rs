@@ -2,10 +2,10 @@
 //! Emulators that run at the same time give the same results, byte for byte, as emulators that run one after another.
 //! And a cell's result does not depend on the cells before it, so parts of a plan give the results of the whole plan.
 //!
-//! One sample of a comparison may differ. In one count, 4 in a million did, as if the next CPU had been scheduled early
-//! and a polling CPU had polled once more. Besides the thread that runs the CPUs, QEMU has threads that follow the
-//! host's clock; it is not known whether one of them is the cause. A dependence on what ran before or at the same time
-//! changes more than one sample.
+//! One sample of a comparison may differ. In one count, 4 samples in a million did, as if the next CPU had been
+//! scheduled early and a polling CPU had polled once more. Besides the thread that runs the CPUs, QEMU has threads that
+//! follow the host's clock; it is not known whether one of them is the cause. A dependence on what ran before or at the
+//! same time changes more than one sample.
 
 use std::fs;
 use std::path::Path;

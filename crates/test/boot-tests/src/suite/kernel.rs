@@ -28,7 +28,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Returns the reason if the kernel is not available on this computer.
+    /// If the kernel is not available on this computer, returns the reason.
     pub fn lacks(&self) -> Option<String> {
         self.kvm_unit_test.as_deref()?;
         (env::var_os(KVM_UNIT_TESTS).is_none()).then(|| {

@@ -29,7 +29,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Fails unless the strings in the blob, at any place, confirm the finding.
+/// Fails unless strings anywhere in the blob confirm the finding.
 fn check_finding(finding: &Finding, blob: &[u8]) -> Result<()> {
     let has = |text: &str| {
         blob.windows(text.len())

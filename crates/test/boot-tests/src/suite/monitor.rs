@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machine monitor under KVM: its refusals, and how guests end, all in one boot of a host. Each guest is an
-//! Image's header and a few instructions.
+//! Tests the virtual machine monitor under KVM: its refusals, and how guests end, all in one boot of a host. Each guest
+//! consists of an Image header and a few instructions.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records passes of tests that can only pass again. A model check tries every order of one program's steps, and the
-//! page checks use one browser. If no byte of these programs and their inputs changes, the outcome does not change.
-//! When such tests pass, the checksums of all these files are recorded. As long as the checksums agree, the tests are
-//! not run again.
+//! Records passes of tests that can only pass again if nothing changes. A model check tries every order of one
+//! program's steps, and the page checks use one browser. If no byte of these programs and their inputs changes, the
+//! outcome does not change. When such tests pass, the checksums of all these files are recorded. As long as the
+//! checksums agree, the tests are not run again.
 //!
 //! Passes are recorded only for tests whose inputs are all known, and whose outcome does not depend on chance, on a
 //! clock, or on CPUs that run in parallel.

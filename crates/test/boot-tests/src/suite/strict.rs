@@ -33,8 +33,8 @@ const PLANTED: &str = "hypervisor/src/planted/with/broken_rules.rs: ";
 /// EL2 both writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
 
-/// Fails if a rule was broken by accident. If `test` is one of [`PLANTS`], also fails if a rule that it breaks on purpose
-/// was not found.
+/// Fails if a rule was broken by accident. If `test` is one of [`PLANTS`], also fails if a breach that it makes on
+/// purpose was not found.
 fn judge(test: &str, found: &[BrokenRule]) -> Result<()> {
     let (planted, found): (Vec<&BrokenRule>, Vec<&BrokenRule>) =
         found.iter().partition(|one| one.place.starts_with(PLANTED));
@@ -107,7 +107,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     tally.judge()
 }
 
-/// Fails if a boot that should succeed did not end by itself, because part of the code was then not checked.
+/// Fails if a boot that should succeed did not end by itself: part of the code was then not checked.
 fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     match &session.failure {
         Some(failure) if case.is_to_succeed() && !failure.is_about_figures() => {
@@ -117,7 +117,7 @@ fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     }
 }
 
-/// Returns a few short tests of `cases` that together reach everything that any of them reaches
+/// Returns a few short tests of `cases` that together reach every part of the images that any of `cases` reaches
 /// ([`Case::reached_parts`]). Each step chooses the test that adds the most parts per second of its time limit; among
 /// equals, the test with the shortest boot arguments.
 fn covering_cases(cases: &[Case]) -> Vec<&Case> {
@@ -141,7 +141,7 @@ fn covering_cases(cases: &[Case]) -> Vec<&Case> {
     chosen
 }
 
-/// Runs a few tests that reach everything, and the tests that break the rules.
+/// Runs a few tests that together reach all parts, and the tests that break rules on purpose.
 pub fn run_few() -> Result<()> {
     let all = cases("")?;
     let mut few = covering_cases(&all);

@@ -16,14 +16,14 @@ use shell::{places, processor_time};
 /// The sweep.
 const SWEEP: &str = "run --quick --workload ipi --wait wfi,busy --trap none";
 
-/// Returns the reason if this computer lacks GNU parallel.
+/// If this computer lacks GNU parallel, returns the reason.
 pub fn lacks() -> Option<String> {
     let version = Command::new("parallel").arg("--version").output().ok();
     let is_gnu = version.is_some_and(|output| output.stdout.starts_with(b"GNU parallel"));
     (!is_gnu).then(|| "GNU parallel is missing; install it (Debian: parallel)".into())
 }
 
-/// Runs the sweep on two workers, of which one fails at first, and compares the whole with one run.
+/// Runs the sweep on two workers, of which one fails at first, and compares the joined results with a single run's.
 pub fn run() -> Result<()> {
     let scratch = Scratch::new()?;
     let place = scratch.path();
@@ -59,7 +59,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Runs the parts of the sweep that have not run, or with `more` those that have failed.
+/// Runs the parts of the sweep that have not run or, with `more`, those that have failed.
 fn workers(place: &Path, more: &[&str]) -> Result<Output> {
     let (program, shown) = (places::program()?, place.display());
     let part = format!(
@@ -75,7 +75,7 @@ fn workers(place: &Path, more: &[&str]) -> Result<Output> {
     processor_time::output(&mut command).context("GNU parallel can't be started again")
 }
 
-/// Runs this program with `words`. Returns its results' cells, without the run's label and the number in its plan.
+/// Runs this program with `words`. Returns the cells of its results, without the run's label and each cell's number.
 fn cells(place: &Path, words: &str, folder: &str) -> Result<Vec<(String, Value)>> {
     let folder = place.join(folder);
     let mut command = Command::new(places::program()?);

@@ -31,7 +31,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Creates an interface with `registers` empty list registers that masks nothing.
+    /// Creates an interface that has `registers` empty list registers and masks nothing.
     pub fn new(registers: usize) -> Self {
         Self {
             registers: vec![ListRegister::EMPTY; registers],

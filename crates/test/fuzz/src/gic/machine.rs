@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual GIC of crate `vgic`, with a model of the CPU interface for each vCPU. [`vgic::Delivery`] connects the
-//! parts, as in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and
+//! parts, as in the hypervisor. The calls are modelled on `hypervisor/src/exits/mmio.rs` and
 //! `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use super::spec::{CPUS, affinity};
 /// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 
-/// INTIDs of the timers. Each timer has an interrupt line, and a physical interrupt with its INTID.
+/// INTIDs of the timers. Each timer has an interrupt line, and a physical interrupt with the same INTID.
 pub const TIMERS: [u32; 2] = [27, 30];
 /// [`TIMERS`] as a mask.
 pub const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
@@ -145,7 +145,7 @@ impl vgic::Interface for Hardware<'_> {
 }
 
 impl vgic::Registers for Hardware<'_> {
-    /// Returns ICH_VTR_EL2 with five priority bits. All of them preempt.
+    /// Returns ICH_VTR_EL2 with five priority bits, all of which count for preemption.
     fn kind(&self) -> u64 {
         4 << 29 | 4 << 26
     }
@@ -277,7 +277,7 @@ impl Machine {
         }
     }
 
-    /// Takes every signalled physical interrupt of the timers.
+    /// Takes every signalled physical timer interrupt.
     pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
             let signalled = self.cpus[cpu].physical.take_signalled();
@@ -290,7 +290,7 @@ impl Machine {
         }
     }
 
-    /// Makes EL2 sample the lines of `cpu`.
+    /// Makes EL2 sample the interrupt lines of `cpu`.
     pub fn sample(&mut self, cpu: usize) {
         self.delivery(cpu).sample();
     }

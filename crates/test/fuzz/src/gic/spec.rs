@@ -9,7 +9,7 @@ pub const CPUS: usize = 3;
 pub const INTIDS: u32 = 96;
 /// Number of SGIs and PPIs.
 pub const PRIVATE: u32 = 32;
-/// Implemented priority bits of the CPU interface: the upper five. All of them preempt.
+/// Implemented priority bits of the CPU interface: the upper five. All of them count for preemption.
 const PRIORITY: u8 = 0xf8;
 /// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;
@@ -110,7 +110,7 @@ pub struct Interface {
     pub split: bool,
     /// ICC_IGRPEN1_EL1.
     pub on: bool,
-    /// Priorities of interrupts that were acknowledged and not ended, most recent last.
+    /// Priorities of interrupts that have been acknowledged and not ended, most recent last.
     pub running: Vec<u8>,
 }
 
@@ -149,7 +149,7 @@ impl Spec {
         }
     }
 
-    /// Like [`Self::at`], mutable.
+    /// Like [`Self::at`], but mutable.
     pub fn at_mut(&mut self, cpu: usize, intid: u32) -> &mut Interrupt {
         match intid.checked_sub(PRIVATE) {
             None => &mut self.private[cpu][intid as usize],
@@ -184,8 +184,8 @@ impl Spec {
             && priority < running
     }
 
-    /// Returns the most urgent INTIDs. An acknowledge by `cpu` must return one of them, and the implementation chooses
-    /// which (4.8).
+    /// Returns the most urgent INTIDs. When `cpu` acknowledges an interrupt, it must get one of them; the
+    /// implementation chooses which (4.8).
     pub fn most_urgent(&self, cpu: usize) -> Vec<u32> {
         let signalled = (0..INTIDS).filter(|&intid| self.signalled(cpu, intid));
         let urgency = |intid: u32| self.at(cpu, intid).priority & PRIORITY;
@@ -204,7 +204,7 @@ impl Spec {
         self.cpus[cpu].running.push(priority);
     }
 
-    /// Writes ICC_EOIR1_EL1: drops the priority, and with EOImode 0 also deactivates (4.1).
+    /// Writes ICC_EOIR1_EL1: drops the priority and, with EOImode 0, also deactivates `intid` (4.1).
     pub fn end(&mut self, cpu: usize, intid: u32) {
         self.cpus[cpu].running.pop();
         if !self.cpus[cpu].split {
@@ -262,7 +262,7 @@ impl Spec {
         })
     }
 
-    /// Writes ICC_SGI1R_EL1 (12.2): sends `intid` to the CPUs of `targets`.
+    /// Writes ICC_SGI1R_EL1 (12.2): sends `intid` to the CPUs in `targets`.
     pub fn send(&mut self, intid: u32, targets: &[usize]) {
         for &cpu in targets {
             self.at_mut(cpu, intid).pending = true;

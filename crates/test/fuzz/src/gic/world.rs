@@ -2,8 +2,8 @@
 //! Runs the machine and the reference in lockstep. With any number of list registers, the machine may differ from the
 //! reference only in one respect:
 //!
-//! - The pending and active states of another vCPU may be stale: they may date from that vCPU's last access to its own
-//! registers or the distributor's, or from any CPU's last write to these registers.
+//! - A vCPU may read stale pending and active states of another vCPU: they may date from that vCPU's last access to its
+//!   own registers or to the distributor's, or from any CPU's last write to these registers.
 
 use trap::interface::Register;
 use vgic::Bank;
@@ -15,14 +15,14 @@ use super::spec::{Active, Bits, CPUS, INTIDS, PRIVATE, Spec, affinity};
 /// Actions of a guest, and events that can happen to it.
 #[derive(Clone, Debug)]
 pub enum GuestAction {
-    /// A CPU acknowledges.
+    /// A CPU acknowledges an interrupt.
     Acknowledge(usize),
     /// A CPU ends the interrupt that it acknowledged last.
     End(usize),
     /// A CPU deactivates one of the interrupts that it ended with EOImode 1. The second field is the interrupt's index,
     /// modulo the number of such interrupts.
     Deactivate(usize, usize),
-    /// A CPU sends an SGI to the CPUs of a bit map.
+    /// A CPU sends an SGI to the CPUs in a bit map.
     Send(u32, u8),
     /// A CPU sets ICC_PMR_EL1.
     Mask(usize, u8),
@@ -75,7 +75,7 @@ pub struct World {
     /// it ended and has not deactivated.
     handling: [Vec<u32>; CPUS],
     ended: [Vec<u32>; CPUS],
-    /// For each CPU, the reference's state when this CPU of the machine last published its own state.
+    /// For each CPU, the reference's state at the time when this CPU of the machine last published its own state.
     seen: [Spec; CPUS],
 }
 
@@ -107,7 +107,7 @@ impl World {
     /// Does one action on both the machine and the reference.
     ///
     /// # Panics
-    /// Panics if they differ in a way that is not allowed.
+    /// Panics if the two differ in a way that is not allowed.
     pub fn step(&mut self, step: &GuestAction) {
         match *step {
             GuestAction::Acknowledge(cpu) => self.acknowledge(cpu),
@@ -181,7 +181,7 @@ impl World {
         self.finish_step();
     }
 
-    /// Completes a step on the machine, and checks the invariants after it.
+    /// Completes a step on the machine, and then checks the invariants.
     fn finish_step(&mut self) {
         self.machine.take_timers();
         self.machine.maintenance();
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// Checks that exactly these of `cpu`'s interrupts are active in the machine: the interrupts that the CPU
+    /// Checks that exactly these interrupts of `cpu` are active in the machine: the interrupts that the CPU
     /// acknowledged and has not deactivated, and its private interrupts that software set active. If there are none, no
     /// interrupt may be active.
     fn check_active(&mut self, cpu: usize) {

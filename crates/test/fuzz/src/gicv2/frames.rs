@@ -17,7 +17,7 @@ const OFFSETS: [u64; 20] = [
 const INTERFACE: [u64; 14] = [
     0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x1c, 0x20, 0x24, 0x28, 0xd0, 0xfc, 0x1000,
 ];
-/// Size of the distributor in bytes, and of the interface.
+/// Size in bytes of the distributor, and of the CPU interface.
 const FRAME: u64 = 0x1000;
 const GICC: u64 = 0x2000;
 
@@ -40,7 +40,7 @@ pub fn access(data: &[u8]) {
     }
 }
 
-/// Does a step. Returns the read of the distributor to check after the step, if any.
+/// Performs a step. Returns the distributor read to check after the step, if any.
 fn step(machine: &mut Machine, bytes: &mut Bytes<'_>) -> Option<(usize, Access)> {
     let (what, by) = (bytes.u8(), bytes.below(CPUS));
     let size = 1 << (what >> 4 & 3);
@@ -82,7 +82,7 @@ fn step(machine: &mut Machine, bytes: &mut Bytes<'_>) -> Option<(usize, Access)>
 }
 
 /// Checks a read of the distributor: a second read returns an equal value, reads of its bytes agree where bytes can be
-/// read, and the value is 0 with a size or alignment that the register does not have.
+/// read, and the value is 0 for a size or alignment that the register does not support.
 fn check_read(machine: &mut Machine, by: usize, access: Access) {
     let value = machine.access(by, access);
     assert_eq!(machine.access(by, access), value, "{access:x?}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A model of one CPU's GICH and GICV (IHI 0048B, chapter 5): the actions of the hardware between two exits. List
-//! registers have the form of a GICv3's, to which `gic::gich` translates them; bit 0 of a priority is the group.
+//! registers have the format of a GICv3, into which `gic::gich` translates them; bit 0 of a priority is the group.
 
 use vgic::{Asked, Bank, ListRegister};
 
@@ -38,7 +38,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Creates an interface with `registers` empty list registers that masks nothing, with both groups enabled.
+    /// Creates an interface that has `registers` empty list registers, masks nothing, and has both groups enabled.
     pub fn new(registers: usize) -> Self {
         Self {
             registers: vec![ListRegister::EMPTY; registers],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GICv2 of crate `vgic`, with a model of GICH and GICV for each vCPU. The calls follow
+//! The virtual GICv2 of crate `vgic`, with a model of GICH and GICV for each vCPU. The calls are modelled on
 //! `hypervisor/src/interrupts/version2.rs` and `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
@@ -231,7 +231,7 @@ impl Machine {
         }
     }
 
-    /// Takes every signalled physical interrupt of the timers.
+    /// Takes every signalled physical timer interrupt.
     pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
             let signalled = self.cpus[cpu].physical.take_signalled();
@@ -313,7 +313,7 @@ impl Machine {
         }
     }
 
-    /// Makes every CPU publish its states, so that none of them is stale.
+    /// Makes every CPU publish its states, so that none is stale.
     pub fn publish_all(&mut self) {
         (0..CPUS).for_each(|cpu| self.delivery(cpu).publish());
     }
@@ -336,7 +336,7 @@ impl Machine {
         assert_eq!(twice, None, "an SPI is in two lists");
     }
 
-    /// Sets the level of the line of timer `intid`.
+    /// Sets the level of the interrupt line of timer `intid` on `cpu`.
     pub fn set_line(&mut self, cpu: usize, intid: u32, high: bool) {
         assert!(TIMERS.contains(&intid), "it has a line");
         let lines = &mut self.cpus[cpu].physical.lines;

@@ -63,7 +63,7 @@ pub struct Interface {
     pub control: u8,
     /// GICC_CTLR.EOImode.
     pub split: bool,
-    /// Priorities of interrupts that were acknowledged and not ended, most recent last.
+    /// Priorities of interrupts that have been acknowledged and not ended, most recent last.
     pub running: Vec<u8>,
 }
 
@@ -103,7 +103,7 @@ impl Spec {
         }
     }
 
-    /// Like [`Self::at`], mutable.
+    /// Like [`Self::at`], but mutable.
     pub fn at_mut(&mut self, cpu: usize, intid: u32) -> &mut Interrupt {
         match intid.checked_sub(PRIVATE) {
             None => &mut self.private[cpu][intid as usize],
@@ -172,7 +172,7 @@ impl Spec {
         self.cpus[cpu].running.push(priority);
     }
 
-    /// Writes GICC_EOIR or GICC_AEOIR: drops the priority, and with EOImode 0 also deactivates.
+    /// Writes GICC_EOIR or GICC_AEOIR: drops the priority and, with EOImode 0, also deactivates `intid`.
     pub fn end(&mut self, cpu: usize, intid: u32) {
         self.cpus[cpu].running.pop();
         if !self.cpus[cpu].split {

@@ -6,7 +6,7 @@ use super::world::{ALL, GuestAction, World};
 use crate::bytes::Bytes;
 use crate::gic::Bits;
 
-/// INTIDs that steps use: so few that several steps affect one interrupt, and that all fit into [`ALL`] list registers.
+/// INTIDs used by steps: few enough that several steps affect one interrupt, and that all fit [`ALL`] list registers.
 const PRIVATE: [u32; 8] = [0, 1, 6, 7, 15, 16, 27, 30];
 const SHARED: [u32; 4] = [32, 33, 63, 95];
 /// Maximum number of steps in an input.
@@ -84,7 +84,7 @@ fn intid(bytes: &mut Bytes<'_>) -> u32 {
     }
 }
 
-/// Returns the bits of the INTIDs that steps use, in the register of `intid`.
+/// Returns a mask of the INTIDs that steps use, for the register that contains the bit of `intid`.
 fn used(intid: u32) -> u32 {
     let all = PRIVATE.iter().chain(&SHARED);
     let near = all.filter(|one| **one / 32 == intid / 32);

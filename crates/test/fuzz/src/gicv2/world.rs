@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the machine and the reference in lockstep. After each step they must agree.
 //!
-//! Not modelled: binary points, and stale reads: the states of SPIs in another vCPU's list registers may read as they
-//! were when EL2 last handled that list. With fewer list registers than interrupts, all interrupts have one group,
-//! because pending interrupts of a group that an interface does not signal could occupy all list registers.
+//! Binary points are not modelled, and neither are stale reads: the states of SPIs in another vCPU's list registers
+//! may read as they were when EL2 last handled that list. With fewer list registers than interrupts, all interrupts
+//! have one group, since pending interrupts of a group that an interface does not signal could fill all list registers.
 
 use vgic::Access;
 
@@ -12,7 +12,7 @@ use super::spec::{Active, CPUS, INTERFACES, INTIDS, PRIVATE, SGIS, Spec};
 use crate::gic::Bits;
 use crate::gic::machine::TIMERS;
 
-/// Number of list registers that is sufficient for interrupts of different groups.
+/// A number of list registers that suffices for interrupts of different groups.
 pub const ALL: usize = 16;
 
 /// Actions of a guest, and events that can happen to it.
@@ -88,7 +88,7 @@ impl World {
     /// Does one action on both the machine and the reference.
     ///
     /// # Panics
-    /// Panics if they differ.
+    /// Panics if the two differ.
     pub fn step(&mut self, step: &GuestAction) {
         match *step {
             GuestAction::Acknowledge(cpu, aliased) => self.acknowledge(cpu, aliased),
@@ -139,7 +139,7 @@ impl World {
         self.finish_step();
     }
 
-    /// Completes a step on the machine, and checks the invariants after it.
+    /// Completes a step on the machine, and then checks the invariants.
     fn finish_step(&mut self) {
         self.machine.take_timers();
         self.machine.maintenance();
@@ -149,7 +149,7 @@ impl World {
         (0..CPUS).for_each(|cpu| self.check_active(cpu));
     }
 
-    /// Checks that in the list of `cpu`, its active interrupts are active, and no others.
+    /// Checks that the list of `cpu` has exactly the active interrupts that the reference has for this CPU.
     fn check_active(&self, cpu: usize) {
         for intid in 0..INTIDS {
             let here = match self.spec.at(cpu, intid).active {

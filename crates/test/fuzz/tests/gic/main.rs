@@ -8,7 +8,7 @@ use fuzz::gic::{Bits, CPUS, GuestAction, World};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// INTIDs that steps use. There are few, so that several steps affect one interrupt.
+/// INTIDs that steps use. There are so few that several steps affect one interrupt.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 27, 30, 31];
 /// The INTIDs in [`PRIVATE`] that have an interrupt line.
 const TIMERS: [u32; 2] = [27, 30];
@@ -115,8 +115,8 @@ proptest! {
 proptest! {
     #![proptest_config(config(400))]
 
-    /// Compares only registers that the guest happens to read. So the other steps need not exit, and the GIC must work
-    /// without these exits.
+    /// Compares only registers that the guest happens to read. So the steps between these reads need not exit, and the
+    /// GIC must work without these exits.
     #[test]
     fn nothing_depends_on_exits(
         registers in 1usize..=5,

@@ -3,7 +3,7 @@
 
 use fuzz::gic::{Bits, GuestAction, World};
 
-/// Returns the step in which CPU 2 writes the bit of INTID 32, or of SGI 0 of CPU 0.
+/// Returns the step in which CPU 2 writes the bit of INTID 32, or of CPU 0's SGI 0.
 fn write(bits: Bits, first: u32) -> GuestAction {
     let (by, of) = (2, if first == 0 { 0 } else { 2 });
     GuestAction::Write {

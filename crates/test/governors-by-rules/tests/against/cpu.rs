@@ -238,7 +238,7 @@ impl SimulatedCpu {
     }
 }
 
-/// Draws a time between `low` and `high`. Each power of two is equally likely to be the highest one in it.
+/// Draws a time between `low` and `high`. The position of its highest bit is uniformly distributed.
 pub fn between(rng: &mut fastrand::Rng, low: u64, high: u64) -> u64 {
     let magnitude = rng.u32(low.ilog2()..=high.ilog2());
     (rng.u64(1 << magnitude..2 << magnitude)).clamp(low, high)

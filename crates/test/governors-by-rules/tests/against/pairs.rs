@@ -38,7 +38,7 @@ pub type Maker = fn(i64) -> ByRules;
 pub struct Pair {
     pub name: Name,
     pub by_rules: Maker,
-    /// Whether this governor's release of Linux asks it even if there is only one state (rule G9).
+    /// Whether this governor's release of Linux asks the governor even if there is only one state (rule G9).
     pub asked_of_one: bool,
     /// Similar governors, from which the comparison must distinguish this one.
     pub others: &'static [(&'static str, Maker)],

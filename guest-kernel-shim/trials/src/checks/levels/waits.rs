@@ -17,7 +17,7 @@ fn sleeps_until(timer: Timer) -> bool {
 
 /// Checks that a withdrawn interrupt ends no wait: the wait lasts until there is another reason to end it. A wait may
 /// end without a reason (DDI 0487K.a, D1.7.2), but no code relies on such an end. The pending state is read first,
-/// because a hypervisor may not notice before that read that a timer was turned off.
+/// because a hypervisor may notice only at that read that a timer was turned off.
 pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     for_each_timer(|timer| {
         let raise = || timer.raise();
@@ -37,8 +37,8 @@ pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     })
 }
 
-/// Makes several waits; before each, `begin` makes `timer` expire. Returns whether any of these waits lasts until the
-/// guest's other timer ends it.
+/// Waits several times; before each wait, `begin` makes `timer` expire. Returns whether any of
+/// these waits lasts until the guest's other timer ends it.
 fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     /// Number of times that a wait may end for no reason.
     const TRIES: usize = 5;

@@ -10,7 +10,7 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use sched::random::Random;
 
 /// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. If only `me` sends
-/// this INTID and `merge` is not set, `me` must not send until the last one has been taken, so that none merge.
+/// this INTID and `merge` is not set, `me` must not send until the last SGI has been taken, so that no two SGIs merge.
 fn book_send<'a>(
     me: &PerCpu,
     intid: u32,

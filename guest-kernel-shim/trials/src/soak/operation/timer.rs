@@ -17,7 +17,7 @@ pub const VIRTUAL: usize = 0;
 /// Index of the physical timer.
 pub const PHYSICAL: usize = 1;
 
-/// Longest time to the expiry, in microseconds. If time is the host's, a CPU executes little code
+/// Longest time to the expiry, in microseconds. If the timer counts the host's time, a CPU executes little code
 /// in this time, so expiries in the past also occur.
 const LONGEST_US: u32 = 50;
 
@@ -28,7 +28,7 @@ const ENABLE: u64 = 1;
 pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
     let after = random.below(clock::us_to_ticks(LONGEST_US));
     let merge = random.one_in(16);
-    // IRQs are masked, because an expiry between the record and the setting would be mistaken for the new expiry.
+    // IRQs are masked, because an expiry between recording and setting would be mistaken for the new expiry.
     insn::mask_irq();
     if books::books_of(me).timer[timer].note_send(merge) {
         if timer == VIRTUAL {

@@ -17,7 +17,7 @@ fn samples_of_two_cpus_may_overlap() {
     let found: Vec<_> = samples
         .map(|(_, one)| (one.value, one.path.total()))
         .collect();
-    // The first path has seven instructions of the other CPU, and this CPU's look and end of the sample. The second
+    // The first path has seven instructions of the other CPU, and this CPU's look and the end of its sample. The second
     // path has only instructions of the other CPU.
     assert_eq!(found, [(17, 10), (34, 11)]);
 }

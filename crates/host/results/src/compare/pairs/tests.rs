@@ -74,7 +74,7 @@ fn time_takes_five_runs_however_far_apart_they_are() {
     assert_eq!(verdict(&five, &[410, 411, 412, 413, 414]), Verdict::Worse);
     assert_eq!(verdict(&five, &[310, 311, 312, 313, 314]), Verdict::Better);
     assert_eq!(verdict(&five, &five), Verdict::NoDifference);
-    // A value that is equal in all runs is neither tested nor a difference. With few runs, equality proves nothing.
+    // If all runs have the same value, it is not tested, and is no difference. With few runs, equality proves nothing.
     assert_eq!(verdict(&[7; 5], &[7; 5]), Verdict::NoDifference);
     assert_eq!(verdict(&[7; 2], &[7; 2]), Verdict::TooFew);
 }
@@ -203,7 +203,7 @@ fn a_cell_twice_in_b_is_named_and_nothing_else_is_lost() {
     let twice = of(&[Wait::Wfi, Wait::Wfe, Wait::Spin, Wait::Wfe]);
     assert_eq!(told(&[twice]), (0, vec![(Wait::Wfe, 2, 1)]));
     // In a log of two boots, each cell occurs twice, and none is lost. If one of two runs lacks two cells, these
-    // two cells are lost.
+    // two cells count as lost.
     let boots = of(&[
         Wait::Wfi,
         Wait::Wfe,

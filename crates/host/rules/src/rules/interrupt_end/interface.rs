@@ -24,8 +24,8 @@ struct Acknowledged {
 #[derive(Debug, Default)]
 pub struct Interface {
     active: Vec<Acknowledged>,
-    /// For each acknowledgement whose result is unknown, the depth of exceptions at that time. It may have returned no
-    /// interrupt.
+    /// For each acknowledgement whose result is unknown, the depth of exceptions at that time. The acknowledgement may
+    /// have returned no interrupt.
     lost: Vec<u32>,
     /// Whether a higher level has acknowledged or ended interrupts for this level. The interface's state is then
     /// unknown.
@@ -50,7 +50,7 @@ impl Interface {
         }
     }
 
-    /// Notes that a higher level does the work of an access to the interface.
+    /// Notes that a higher level emulates an access to the interface.
     pub fn note_emulation(&mut self) {
         *self = Self {
             emulated: true,
@@ -116,7 +116,7 @@ impl Interface {
             );
             now.report_at::<InterruptEnded>(last.place, Some(now.place), what);
         }
-        // If no end has matched a read in this exception, the read returned no interrupt.
+        // If no end of an interrupt has matched a read in this exception, the read returned no interrupt.
         self.lost.retain(|depth| *depth < self.depth);
         self.depth = self.depth.saturating_sub(1);
     }
