@@ -30,7 +30,7 @@ pub fn end_all() -> io::Result<bool> {
     }
 }
 
-/// Returns the children of this process, found by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
+/// Returns the children of this process: those whose `/proc/PID/stat` names it as the parent (proc_pid_stat(5)).
 fn own_children() -> io::Result<Vec<Pid>> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();

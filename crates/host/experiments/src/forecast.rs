@@ -20,7 +20,7 @@ use super::{Experiment, Planned};
 use running::job::Job;
 use shell::places;
 
-/// Number of invented samples, and value of invented counts: enough for every percentile.
+/// Number of invented samples, enough for every percentile; also the value of every invented statistic.
 const SAMPLES: u64 = 10_000;
 /// Names of the counters of a neighbour's activity.
 const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];

@@ -334,7 +334,7 @@ fn statistics_columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     };
     let mut columns = Vec::new();
     let is_blind =
-        |cell: &&Cell| cell.what.workload.has_blind_median() || cell.counter_coarse.is_some();
+        |cell: &&Cell| cell.what.workload.median_hides_wake_ups() || cell.counter_coarse.is_some();
     if cells.iter().any(is_blind) {
         columns.push(column("mean", &|stats, scale| {
             scale.show_value(stats.mean.round() as u64)

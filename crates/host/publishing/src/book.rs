@@ -52,7 +52,7 @@ pub fn make_site(to: &Path) -> Result<()> {
         let message = format!("{} is not content", mdbook.display());
         return Err(failure::listed(&message, &said));
     }
-    // These files are for web servers, and name an address at which the project has no site.
+    // These files are for web servers only, and 404.html assumes that the site is at the root of its server.
     for left in ["404.html", ".nojekyll"] {
         let _ = fs::remove_file(to.join(left));
     }

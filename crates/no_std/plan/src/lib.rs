@@ -297,7 +297,7 @@ impl Plan {
             }
             SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
             SkipReason::NoCaches => lists.cache.named,
-            // The poll time of a missing layer does not make a different cell.
+            // Without a hypervisor, cells do not differ by a hypervisor's poll time.
             SkipReason::NoHypervisor => {
                 let polls = cell.host_poll_us != 0 && !lists.host_poll_us.named;
                 (lists.trap.named || lists.deliver.named) && !polls

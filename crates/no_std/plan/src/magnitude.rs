@@ -23,7 +23,7 @@ pub fn magnitude(word: &str) -> Option<u64> {
     if is_negative {
         return Some(0);
     }
-    // The number of digits in front of the point after the exponent has moved the point.
+    // This many digits precede the point once the exponent has moved it.
     let point = i64::try_from(whole.len()).ok()? + read_exponent(exponent)?;
     let mut value: u64 = 0;
     let mut digits = digits();

@@ -217,7 +217,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
         let waits =
             "messaging io timer idle frames stream overshoot linux-timer linux-idle linux-exec";
         assert_eq!(workload.has_idle_time(), is(waits), "{name}");
-        assert_eq!(workload.has_blind_median(), is("messaging"), "{name}");
+        assert_eq!(workload.median_hides_wake_ups(), is("messaging"), "{name}");
         let (learning, alone) = (10 * wakeups[1], u32::from(alone.contains(&name)));
         let unrecorded = (workload.learning(), workload.unrecorded());
         assert_eq!(unrecorded, (learning, learning + 1 - alone), "{name}");

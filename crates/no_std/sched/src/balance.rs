@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Searches for work before a CPU idles ("newidle balance"), as in Linux 6.7: domain by domain,
-//! each twice as large as the previous one, the search picks the CPU with the most waiting tasks.
-//! Three conditions end it early:
+//! Searches for work before a CPU idles ("newidle balance"), as in Linux 6.7: in one domain after another,
+//! each twice as large as the last, until a task waits in one; picks its CPU with the most waiting tasks.
+//! Three conditions end the search early:
 //!
 //! | end | condition |
 //! |---|---|

@@ -29,7 +29,7 @@ workloads! {
     /// Function calls to other CPUs, one after another.
     Ipistorm = "ipistorm": TASKS { needs_second: true, is_marked: true },
     /// Groups of tasks that send to groups of tasks.
-    Messaging = "messaging": IDLES { has_groups: true, has_blind_median: true },
+    Messaging = "messaging": IDLES { has_groups: true, median_hides_wake_ups: true },
     /// Pairs of tasks that pass a token back and forth.
     Pipe = "pipe": TASKS { needs_second: true, has_groups: true, wakeups: 2 },
     /// A task asks a supervisor on another CPU and waits for its answer.
@@ -77,7 +77,7 @@ struct Nature {
     is_marked: bool,
     is_alone: bool,
     has_idle_time: bool,
-    has_blind_median: bool,
+    median_hides_wake_ups: bool,
     learning: u32,
     times_as_long: u32,
     has_groups: bool,
@@ -95,7 +95,7 @@ const PLAIN: Nature = Nature {
     is_marked: false,
     is_alone: false,
     has_idle_time: false,
-    has_blind_median: false,
+    median_hides_wake_ups: false,
     learning: 0,
     times_as_long: 1,
     has_groups: false,
@@ -170,8 +170,8 @@ impl Workload {
     /// Whether the median does not show wake-ups: most samples wait for none, and a few wait
     /// for many. The mean shows the workload's cost, because it includes every sample's time.
     #[must_use]
-    pub const fn has_blind_median(self) -> bool {
-        self.nature().has_blind_median
+    pub const fn median_hides_wake_ups(self) -> bool {
+        self.nature().median_hides_wake_ups
     }
 
     /// Returns how many wake-ups each block makes before its first sample. Governors start afresh with each
