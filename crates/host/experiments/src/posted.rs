@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::runs::Runs;
 
-    /// The results of the boots with patches on 27 and, in cycles, 30 November 2026, without histograms.
+    /// The results of the boots with patches on 27 November 2026, without histograms.
     const MEASURED: &str = include_str!("posted/measured.json");
     /// The file with the reports that the experiments produce from these boots.
     const REPORTS: &str = "src/posted/reports.txt";
