@@ -118,6 +118,18 @@ fn no_crate_has_a_large_circle() {
 }
 
 #[test]
+fn each_library_introduces_itself() {
+    let crates = root().join("crates");
+    let without: Vec<PathBuf> = sources()
+        .into_iter()
+        .filter(|source| {
+            source.starts_with(&crates) && !source.with_file_name("README.md").is_file()
+        })
+        .collect();
+    assert!(without.is_empty(), "no README.md next to {without:?}");
+}
+
+#[test]
 fn no_crate_is_too_large() {
     for source in sources() {
         let lines: usize = files(&source)
