@@ -103,6 +103,7 @@ unsafe extern "C" {
         data: Data,
     );
     pub fn qemu_plugin_register_atexit_cb(id: Id, callback: extern "C" fn(Data), data: Data);
+    pub fn qemu_plugin_reset(id: Id, callback: extern "C" fn(Data), data: Data);
     pub fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     pub fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
     pub fn qemu_plugin_insn_data(

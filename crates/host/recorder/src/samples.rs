@@ -7,6 +7,10 @@
 //! instructions are subtracted again. Otherwise, the parts of a sample would not add up to the sample, which is
 //! checked. A block's level is part of its translation key, so PSTATE has this level when the block is translated.
 //!
+//! Counting costs more time than executing. So nothing is counted before a cell begins, although a boot has a hundred
+//! times as many instructions as its samples: until then, only the marks of cells have a callback. At the first mark,
+//! the emulator drops all translated blocks, and this module counts the blocks that it translates from then on.
+//!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes to callbacks the number of the CPU that ran a block first.
 //! QEMU's inline operations, which are code that QEMU itself adds to blocks, write to wrong addresses for every CPU but
 //! the first. Therefore, this module identifies CPUs by TPIDR_EL1, or by TPIDR_EL2 under another hypervisor, and counts
@@ -19,8 +23,8 @@ mod tracing;
 use std::ffi::{c_int, c_uint};
 use std::fs;
 use std::ptr::{from_ref, null_mut};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use critical::{Block, Chart, Counts, Reasons};
@@ -31,6 +35,10 @@ use state::{Registers, State, WatchedInstruction};
 
 /// The plugin's state, once the plugin is installed.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// Whether a cell has begun, so that blocks are counted.
+static COUNTING: AtomicBool = AtomicBool::new(false);
+/// The plugin's [`Id`](api::Id).
+static ID: AtomicU64 = AtomicU64::new(0);
 /// Whether the [`Cutter`](critical::Cutter) is active, which is all that most callbacks check.
 static BUSY: AtomicBool = AtomicBool::new(false);
 /// Whether the blocks of samples are kept.
@@ -42,15 +50,27 @@ pub fn install(id: api::Id, chart: &str, out: &str, traces: Option<&str>) -> Res
     let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
     TRACING.store(traces.is_some(), Relaxed);
     *lock_state() = Some(State::new(chart, out, traces));
+    ID.store(id, Relaxed);
     // SAFETY: the functions have the signatures that the interface asks for.
     unsafe {
         api::qemu_plugin_register_vcpu_init_cb(id, starts, null_mut());
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translates, null_mut());
+        api::qemu_plugin_register_atexit_cb(id, finishes, null_mut());
+    }
+    Ok(())
+}
+
+/// The emulator calls this after the first mark of a cell, when it has dropped all blocks and callbacks.
+extern "C" fn begins(_: api::Data) {
+    COUNTING.store(true, Relaxed);
+    let id = ID.load(Relaxed);
+    // SAFETY: the functions have the signatures that the interface asks for.
+    unsafe {
         api::qemu_plugin_register_vcpu_tb_trans_cb(id, translates, null_mut());
         let kinds = api::INTERRUPT | api::EXCEPTION;
         api::qemu_plugin_register_vcpu_discon_cb(id, kinds, excepts, null_mut());
         api::qemu_plugin_register_atexit_cb(id, finishes, null_mut());
     }
-    Ok(())
 }
 
 fn lock_state() -> MutexGuard<'static, Option<State>> {
@@ -90,10 +110,11 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         .map(|&one| instruction_word(one))
         .collect();
     let kinds = state.code.kinds_of_block(level, at, &words);
+    let counting = COUNTING.load(Relaxed);
     let mut rest = Counts::default();
     for (n, &instruction) in instructions.iter().enumerate().rev() {
         let (kind, before) = kinds[n];
-        if kind.must_be_reported() {
+        if kind.has(Reasons::CELL) || counting && kind.must_be_reported() {
             let step = WatchedInstruction {
                 kind,
                 word: words[n],
@@ -106,6 +127,9 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         if let Some(class) = kind.class() {
             rest.classes[class as usize] += 1;
         }
+    }
+    if !counting {
+        return;
     }
     let kinds = kinds.into_iter().map(|(kind, _)| kind).collect();
     let known = CountedBlock::keep_forever(Block::new(at, level, words, kinds), at);
@@ -173,11 +197,17 @@ extern "C" fn executes(_: c_uint, data: api::Data) {
         return;
     }
     let mut state = lock_state();
-    if let Some(state) = state.as_mut() {
+    let Some(state) = state.as_mut() else { return };
+    if COUNTING.load(Relaxed) {
         state.handle_instruction(step);
         let cutter = &state.cutter;
         let busy = cutter.is_open() || cutter.has_ended() || cutter.wants_value();
         BUSY.store(busy, Relaxed);
+    } else {
+        state.handle_cell();
+        // SAFETY: the function has the signature that the interface asks for. The emulator calls it once, after it has
+        // left the block, and ignores further requests until then.
+        unsafe { api::qemu_plugin_reset(ID.load(Relaxed), begins, null_mut()) };
     }
 }
 

@@ -339,7 +339,13 @@ pub fn on_linux() -> Result<Vec<u8>> {
 }
 
 /// Builds the static program `binary` of `package`.
-fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
+fn linux_program(package: &'static str, binary: &'static str) -> Result<Vec<u8>> {
+    static PROGRAMS: Once<&str, Vec<u8>> = Once::new();
+    let program = PROGRAMS.get(binary, || compile_linux_program(package, binary))?;
+    Ok(program.to_vec())
+}
+
+fn compile_linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::LINUX)?;
     let arguments = ["--release", "--target", toolchain::LINUX];
     let package = ["--package", package, "--bin", binary];
@@ -371,8 +377,9 @@ fn folder() -> PathBuf {
 
 /// Builds the plugin that records. The plugin is a library for the emulator's host.
 pub fn recorder() -> Result<PathBuf> {
+    static BUILT: Once<(), ()> = Once::new();
     let (directory, arguments) = (recorder_folder(), ["--release", "--package", RECORDER]);
-    building(|| cargo::build(&directory, &arguments, ""))?;
+    BUILT.get((), || building(|| cargo::build(&directory, &arguments, "")))?;
     Ok(directory.join(format!("release/{DLL_PREFIX}{RECORDER}{DLL_SUFFIX}")))
 }
 

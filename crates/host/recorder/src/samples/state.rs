@@ -99,13 +99,18 @@ impl State {
         Some(tpidr)
     }
 
+    /// Handles the mark of a cell.
+    pub fn handle_cell(&mut self) {
+        if let Some(id) = self.general_register(0) {
+            self.cutter.set_cell(id);
+        }
+    }
+
     /// Handles a watched instruction, which is about to be executed.
     pub fn handle_instruction(&mut self, step: &WatchedInstruction) {
         let kind = step.kind;
-        if kind.has(Reasons::CELL)
-            && let Some(id) = self.general_register(0)
-        {
-            self.cutter.set_cell(id);
+        if kind.has(Reasons::CELL) {
+            self.handle_cell();
         }
         let Some(tpidr) = self.tpidr() else { return };
         let now = executed_without(step.rest);
