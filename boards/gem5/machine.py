@@ -23,7 +23,8 @@ stream stays with those that went.) With --whole one machine does it all.
 Linux boots for minutes even so. With --checkpoint its boot is kept in that folder, up
 to where the program that measures asks for it, and serves all measurements: what is
 measured is in the file --arguments, which that program reads next. If that is a
-monitor, whose guest boots in turn, --guest-boots has atomic cores do that too.
+monitor, whose guest boots in turn, --guest-boots has atomic cores do that too, and
+--guest-checkpoint keeps that boot.
 """
 
 import argparse
@@ -59,8 +60,10 @@ RESET = 0
 RELEASE = RESET + 0x50
 # RAM disks are on multiples of this.
 PAGE = 0x1000
-# The file to which the program that measures Linux writes its records, in gem5's folder.
-RECORDS = "records"
+# The files to which a guest's monitor and the program that measures Linux write their
+# lines, in gem5's folder.
+HOST_RECORDS = "host-records"
+RECORDS = (HOST_RECORDS, "records")
 # How often they are shown: a millisecond, in ticks.
 PART = 10**9
 
@@ -89,6 +92,10 @@ def arguments():
         "--guest-boots",
         action="store_true",
         help="what starts after that checkpoint boots to one of its own",
+    )
+    parser.add_argument("--guest-checkpoint", help="the folder of the booted guest")
+    parser.add_argument(
+        "--guest-arguments", help="a file for the program that measures that guest"
     )
     parser.add_argument("--initrd", help="a RAM disk")
     parser.add_argument(
@@ -421,7 +428,8 @@ def machine(options, model, stage):
     # The console of a boot that is kept is kept with it.
     outfile = "file" if stage == BOOT and options.checkpoint else "stdoutput"
     system.terminal = Terminal(outfile=outfile)
-    system.readfile = options.arguments or ""
+    of_guest = options.guest_arguments if stage == MEASURE else None
+    system.readfile = of_guest or options.arguments or ""
     # The platform has a keyboard, which wants to know where it is.
     system.vncserver = VncServer()
     system.membus = SystemXBar()
@@ -502,13 +510,14 @@ def run(options, model, stage=MEASURE, checkpoint=None):
 def simulate(stage):
     """Simulates to the end of the stage, and shows the records; why it ended. Once it
     measures, a checkpoint that is asked for is not needed."""
-    path = os.path.join(m5.options.outdir, RECORDS)
-    shown = os.path.getsize(path) if os.path.exists(path) else 0
+    paths = [os.path.join(m5.options.outdir, name) for name in RECORDS]
+    shown = {path: os.path.getsize(path) if os.path.exists(path) else 0 for path in paths}
     while True:
         cause = m5.simulate(PART).getCause()
         goes_on = cause == "simulate() limit reached"
         goes_on |= cause == "checkpoint" and stage == MEASURE
-        shown = pass_on(path, shown, to_end=not goes_on)
+        for path in reversed(paths):
+            shown[path] = pass_on(path, shown[path], to_end=not goes_on)
         if not goes_on:
             return cause
 
@@ -577,10 +586,9 @@ def locked(name, how):
         os.close(file)
 
 
-def kept(options):
-    """Makes the checkpoint of --checkpoint, unless there is one. Whether there is one
+def kept(options, folder, stage=BOOT, begin=None):
+    """Makes the checkpoint `folder` of a stage, unless there is one. Whether there is one
     now; nobody removes it before this process ends."""
-    folder = options.checkpoint
     lock = folder + ".lock"
     is_new = False
     while True:
@@ -592,22 +600,29 @@ def kept(options):
         # Another process may have been first.
         if not os.path.exists(folder):
             is_new = True
-            if not make(options, folder):
+            if not make(options, folder, stage, begin):
                 return False
         os.close(file)
+    console = os.path.join(folder, "console")
     if not is_new:
-        pass_on(os.path.join(folder, "console"), 0)
+        pass_on(console, 0)
+    if stage == GUEST:
+        # The monitor goes on writing after what it has written.
+        shutil.copy(console, os.path.join(m5.options.outdir, HOST_RECORDS))
     return True
 
 
-def make(options, folder):
+def make(options, folder, stage, begin):
     """Boots into `folder`, which appears as a whole; whether that worked."""
     part = folder + ".part"
     shutil.rmtree(part, ignore_errors=True)
-    if not boot(options, part):
+    if not boot(options, part, stage, begin):
         return False
-    terminal = os.path.join(m5.options.outdir, "system.terminal")
-    shutil.move(terminal, os.path.join(part, "console"))
+    name = HOST_RECORDS if stage == GUEST else "system.terminal"
+    lines = os.path.join(m5.options.outdir, name)
+    # A guest may have said nothing, and then there is no file.
+    open(lines, "a").close()
+    shutil.move(lines, os.path.join(part, "console"))
     os.rename(part, folder)
     return True
 
@@ -626,10 +641,14 @@ def main():
     end_with_parent()
     booted = os.path.join(m5.options.outdir, "booted")
     if options.checkpoint:
-        if not kept(options):
+        if not kept(options, options.checkpoint):
             return
         if not options.guest_boots:
             booted = options.checkpoint
+        elif options.guest_checkpoint:
+            booted = options.guest_checkpoint
+            if not kept(options, booted, GUEST, options.checkpoint):
+                return
         elif not boot(options, booted, GUEST, options.checkpoint):
             return
         end(run(options, options.cpu_model, checkpoint=booted))

@@ -38,7 +38,7 @@ const PHASE_US: u64 = 6_181;
 static SIMULATED: AtomicBool = AtomicBool::new(false);
 
 /// The simulator's file of records. On the simulated serial port, each character would cost an access to a device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SimulatorFile(Records);
 
 impl Write for SimulatorFile {
@@ -103,7 +103,7 @@ fn measure() -> Result<(), String> {
             SIMULATED.store(true, Relaxed);
             thread::sleep(SIMULATED_SETTLES);
             let arguments = make_checkpoint(parsed.seed.unwrap_or_default())?;
-            bench::run_to(&arguments, Box::<SimulatorFile>::default())
+            bench::run_to(&arguments, Box::new(SimulatorFile(Records::of_program())))
         }
         (None, false) => {
             thread::sleep(SETTLES);

@@ -115,7 +115,7 @@ fn run_to_records(words: Vec<String>) -> io::Result<Output> {
 
 /// Copies what comes from `reader` to the simulator's file of records, until its last writer ends.
 fn copy_to_records(mut reader: PipeReader) -> io::Result<()> {
-    let mut records = Records::default();
+    let mut records = Records::of_host();
     let mut part = vec![0; 4096];
     loop {
         let mut rest = match reader.read(&mut part)? {

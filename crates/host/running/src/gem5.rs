@@ -62,11 +62,20 @@ pub fn command(
         }
         return Ok(command);
     };
-    let files = simulation.files().chain([&*script]);
-    let folder = checkpoints::folder(&gem5.program, &command, place, files)?;
     let arguments = place.join("arguments");
     fs::write(&arguments, rest)?;
-    command.arg("--checkpoint").arg(folder);
-    command.arg("--arguments").arg(arguments);
+    let files = simulation.files().chain([&*script]);
+    let checkpoint = checkpoints::folder(&gem5.program, &command, place, files.clone())?;
+    command.arg("--arguments").arg(&arguments);
+    if let Some(rest) = &simulation.after_guest_checkpoint {
+        // The guest's boot depends on its monitor's command line, too.
+        let files = files.chain([&*arguments]);
+        let checkpoint = checkpoints::folder(&gem5.program, &command, place, files)?;
+        command.arg("--guest-checkpoint").arg(checkpoint);
+        let arguments = place.join("guest-arguments");
+        fs::write(&arguments, rest)?;
+        command.arg("--guest-arguments").arg(arguments);
+    }
+    command.arg("--checkpoint").arg(checkpoint);
     Ok(command)
 }

@@ -177,14 +177,17 @@ impl Job {
         if !names_bao && job.bao.is_some() {
             bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");
         }
-        let runs_own_guest =
-            |under: &&Under| under.is_other() && job.board().check_machine(**under).is_ok();
+        // A measured Linux boots to a checkpoint under KVM, too.
+        let boots_linux = |under: Under| under.kvm_mode().is_some() && job.load.measures_linux();
+        let runs_own_guest = |under: &&Under| {
+            under.is_other() && job.board().check_machine(**under).is_ok() && !boots_linux(**under)
+        };
         if job.is_simulated()
             && job.load.guest.is_some()
             && let Some(under) = job.unders.iter().find(runs_own_guest)
         {
             bad_input!(
-                "--under {under}: on gem5 it runs Rouse's own guest; leave out --guest, or use --board virt"
+                "--under {under}: on gem5 it does not run this guest; leave out --guest, or use --board virt"
             );
         }
         let is_xen = job.unders.contains(&Under::Xen);

@@ -65,18 +65,43 @@ pub fn text() -> Result<String, String> {
     String::from_utf8(text).map_err(|_| "the simulator's text is no UTF-8".into())
 }
 
-/// The file `records` in the simulator's folder, whose contents the simulator shows. The file replaces the simulated
-/// serial port, where each character would be an access to a device.
-#[derive(Debug, Default)]
+/// A file in the simulator's folder, whose contents the simulator shows (boards/gem5/machine.py: `RECORDS`). The file
+/// replaces the simulated serial port, where each character would be an access to a device.
+#[derive(Debug)]
 pub struct Records {
+    name: [u8; Self::NAME],
     written: usize,
 }
 
 impl Records {
+    /// Size of the longest name, with its final zero.
+    const NAME: usize = 16;
+
+    /// Returns the file for the records of a program that measures.
+    #[must_use]
+    pub fn of_program() -> Self {
+        Self::named(b"records")
+    }
+
+    /// Returns the file for the console of a guest, and for the lines of its host.
+    #[must_use]
+    pub fn of_host() -> Self {
+        Self::named(b"host-records")
+    }
+
+    fn named(name: &[u8]) -> Self {
+        let mut field = [0; Self::NAME];
+        field[..name.len()].copy_from_slice(name);
+        Self {
+            name: field,
+            written: 0,
+        }
+    }
+
     /// Appends `bytes`. Returns how many of them the simulator has taken.
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         // The simulator only reads mapped pages. The stack is mapped.
-        let name = core::hint::black_box(*b"records\0");
+        let name = core::hint::black_box(self.name);
         let written: usize;
         // SAFETY: the simulator reads x1 bytes from x0, which are `bytes`, and the name from x3, which ends with a
         // zero, and changes nothing else. x2 is the offset in the file.

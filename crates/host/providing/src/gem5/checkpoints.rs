@@ -15,8 +15,8 @@ use twox_hash::XxHash64;
 
 use shell::{files, places};
 
-/// Number of checkpoints that are kept; each has some 50 MB.
-const KEPT: usize = 12;
+/// Number of checkpoints that are kept; each has some 50 MB. Two kernels under KVM with two settings of traps have six.
+const KEPT: usize = 24;
 /// Ending of the lock's name.
 const LOCK: &str = "lock";
 /// Ending of the folder's name while a checkpoint is being made or removed.

@@ -13,7 +13,7 @@ use plan::{CHECKPOINT, CORE_MHZ, PREFIX, Under};
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::kvm;
-use crate::kvm::guest_boot::GuestBoot;
+use crate::kvm::guest_boot::{GuestBoot, level_below};
 use crate::launch;
 use shell::failure::bad_input;
 
@@ -37,6 +37,8 @@ pub struct Simulation {
     pub after_checkpoint: Option<String>,
     /// Whether a guest that starts after this checkpoint boots to a checkpoint of its own.
     guest_boots: bool,
+    /// The text that the program on that guest reads after the guest's checkpoint.
+    pub after_guest_checkpoint: Option<String>,
 }
 
 impl Simulation {
@@ -61,7 +63,8 @@ impl Simulation {
                 (file, None, format!("{}MiB", bytes >> 20))
             }
             Under::Kvm | Under::KvmNvhe => {
-                return Self::under_kvm(job, variant, built, place, boot_arguments);
+                let rest = measures_linux.then(|| rest + &level_below(variant));
+                return Self::under_kvm(job, variant, built, place, boot_arguments, rest);
             }
             under @ (Under::Xen | Under::KvmProtected) => {
                 bad_input!("--under {under}: gem5 does not run it; use --board virt")
@@ -79,26 +82,38 @@ impl Simulation {
             is_linux,
             after_checkpoint: measures_linux.then_some(rest),
             guest_boots: false,
+            after_guest_checkpoint: None,
         })
     }
 
     /// Makes the machine of KVM's host, which asks for a checkpoint before it starts its guest, and then reads the
-    /// monitor's command line. A guest that measures boots to a checkpoint of its own.
+    /// monitor's command line. A guest that measures boots to a checkpoint of its own, and if it is Linux, its program
+    /// then reads `rest`.
     fn under_kvm(
         job: &Job,
         variant: Variant,
         built: &Built,
         place: &Path,
         mut guest_arguments: String,
+        rest: Option<String>,
     ) -> Result<Self> {
         let host = built.host.as_ref().context("there is no host for KVM")?;
         let mode = variant.under.kvm_mode().unwrap_or_default();
         guest_arguments += &core_clock(job);
         let guest_boots = job.measures();
-        if guest_boots {
+        // The boot arguments of a measured Linux ask for the checkpoint already.
+        if guest_boots && rest.is_none() {
             guest_arguments += &format!(" {PREFIX}{CHECKPOINT}");
         }
-        let guest = GuestBoot::new(job, variant, mode, built, 0, guest_arguments)?;
+        // All repetitions of a measured Linux continue from one boot.
+        let booted = match rest {
+            Some(_) => Variant {
+                seed: Variant::FIRST_SEED,
+                ..variant
+            },
+            None => variant,
+        };
+        let guest = GuestBoot::new(job, booted, mode, built, 0, guest_arguments)?;
         let host = host.write_for_gem5(
             &kvm::Boot {
                 cpus: job.cpus,
@@ -120,6 +135,7 @@ impl Simulation {
             vhe: variant.under == Under::Kvm,
             is_linux: true,
             guest_boots,
+            after_guest_checkpoint: rest,
             after_checkpoint: Some(vmm::archive::runs_text(&[guest.words])),
         })
     }
@@ -150,7 +166,7 @@ impl Simulation {
     }
 
     /// Returns the files that the machine gets.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
+    pub fn files(&self) -> impl Iterator<Item = &Path> + Clone {
         let initrd = self.initrd.as_deref();
         [Some(&*self.image), initrd].into_iter().flatten()
     }

@@ -49,8 +49,8 @@ impl GuestBoot {
         ];
         if let Some(given) = variant.given {
             words.push(format!("--host-poll-us={}", given.host_poll_us));
-            guest_arguments += &format!(" {PREFIX}under={} {given}", variant.under);
         }
+        guest_arguments += &level_below(variant);
         // vCPUs have the features of the host's CPUs.
         let image = &built.guest(job.image(variant)).image;
         let mut files = vec![(GUEST, fs::read(image)?)];
@@ -76,6 +76,14 @@ impl GuestBoot {
         let files = self.files.iter();
         files.map(|(name, file)| (*name, &**file)).collect()
     }
+}
+
+/// Returns the boot arguments that name the level below the guest, which a guest under KVM can't find out.
+pub fn level_below(variant: Variant) -> String {
+    let given = variant.given;
+    given.map_or_else(String::new, |given| {
+        format!(" {PREFIX}under={} {given}", variant.under)
+    })
 }
 
 /// Returns the monitor's word for KVM's mode.

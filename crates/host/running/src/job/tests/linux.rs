@@ -93,3 +93,19 @@ fn a_boot_for_each_way_in_which_linux_idles() {
         "{own}"
     );
 }
+
+#[test]
+fn a_measured_linux_boots_on_simulated_cores_under_kvm_and_not_under_bao() {
+    let kernel = kernel();
+    let kernel = kernel.path().to_str().unwrap();
+    let on_gem5 = |more: &[&str]| job(&[&["--board", "gem5", "--guest", kernel], more].concat());
+    let pipe = ["--workload", "linux-pipe", "--under"];
+    assert!(on_gem5(&[&pipe[..], &["kvm-nvhe"]].concat()).is_ok());
+    for refused in [&[&pipe[..], &["bao"]].concat()[..], &["--under", "kvm"]] {
+        let error = format!("{:#}", on_gem5(refused).unwrap_err());
+        assert!(
+            error.contains("on gem5 it does not run this guest"),
+            "{error}"
+        );
+    }
+}
