@@ -177,7 +177,6 @@ impl Job {
         if !names_bao && job.bao.is_some() {
             bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");
         }
-        // A measured Linux boots to a checkpoint under KVM, too.
         let boots_linux = |under: Under| under.kvm_mode().is_some() && job.load.measures_linux();
         let runs_own_guest = |under: &&Under| {
             under.is_other() && job.board().check_machine(**under).is_ok() && !boots_linux(**under)

@@ -106,13 +106,8 @@ impl Simulation {
             guest_arguments += &format!(" {PREFIX}{CHECKPOINT}");
         }
         // All repetitions of a measured Linux continue from one boot.
-        let booted = match rest {
-            Some(_) => Variant {
-                seed: Variant::FIRST_SEED,
-                ..variant
-            },
-            None => variant,
-        };
+        let seed = rest.as_ref().map_or(variant.seed, |_| Variant::FIRST_SEED);
+        let booted = Variant { seed, ..variant };
         let guest = GuestBoot::new(job, booted, mode, built, 0, guest_arguments)?;
         let host = host.write_for_gem5(
             &kvm::Boot {

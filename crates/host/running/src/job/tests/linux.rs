@@ -96,9 +96,9 @@ fn a_boot_for_each_way_in_which_linux_idles() {
 
 #[test]
 fn a_measured_linux_boots_on_simulated_cores_under_kvm_and_not_under_bao() {
-    let kernel = kernel();
-    let kernel = kernel.path().to_str().unwrap();
-    let on_gem5 = |more: &[&str]| job(&[&["--board", "gem5", "--guest", kernel], more].concat());
+    let file = kernel();
+    let kernel = ["--board", "gem5", "--guest", file.path().to_str().unwrap()];
+    let on_gem5 = |more: &[&str]| job(&[&kernel, more].concat());
     let pipe = ["--workload", "linux-pipe", "--under"];
     assert!(on_gem5(&[&pipe[..], &["kvm-nvhe"]].concat()).is_ok());
     for refused in [&[&pipe[..], &["bao"]].concat()[..], &["--under", "kvm"]] {
