@@ -7,9 +7,10 @@
 //! instructions are subtracted again. Otherwise, the parts of a sample would not add up to the sample, which is
 //! checked. A block's level is part of its translation key, so PSTATE has this level when the block is translated.
 //!
-//! Counting costs more time than executing. So nothing is counted before a cell begins, although a boot has a hundred
-//! times as many instructions as its samples: until then, only the marks of cells have a callback. At the first mark,
-//! the emulator drops all translated blocks, and this module counts the blocks that it translates from then on.
+//! An emulator that counts takes much longer. So nothing is counted before a cell begins, and most of a run is its boot:
+//! until then, only the marks of cells have a callback. At the first mark, the emulator drops all translated blocks, and
+//! this module counts the blocks that it translates from then on. If that missed a sample, the run would fail, since
+//! the guest counts its samples too.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes to callbacks the number of the CPU that ran a block first.
 //! QEMU's inline operations, which are code that QEMU itself adds to blocks, write to wrong addresses for every CPU but

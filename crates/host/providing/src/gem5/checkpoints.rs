@@ -15,7 +15,7 @@ use twox_hash::XxHash64;
 
 use shell::{files, places};
 
-/// Number of checkpoints that are kept; each has some 50 MB. Two kernels under KVM with two settings of traps have six.
+/// Number of checkpoints that are kept; each has some 50 MB. Two kernels under KVM with two settings of traps have eight.
 const KEPT: usize = 24;
 /// Ending of the lock's name.
 const LOCK: &str = "lock";
