@@ -116,7 +116,8 @@ impl Tools {
     }
 }
 
-/// A private state of apt, removed when it is dropped.
+/// A private state of apt. When it is dropped, only its package lists remain, so that a later update fetches only lists
+/// that have changed.
 #[derive(Debug)]
 pub struct Apt<'t> {
     folder: PathBuf,
@@ -126,17 +127,9 @@ pub struct Apt<'t> {
 
 impl Drop for Apt<'_> {
     fn drop(&mut self) {
-        // The log of a failed step is kept for the user.
-        let failed = self.folder.join(LOG).exists();
-        let rest = match failed {
-            true => ["lists", "cache", "etc"]
-                .map(|below| self.folder.join(below))
-                .to_vec(),
-            false => vec![self.folder.clone()],
-        };
-        for folder in rest {
-            // Leftovers only cost space.
-            let _ = fs::remove_dir_all(folder);
+        // Leftovers only cost space.
+        for below in ["cache", "etc"] {
+            let _ = fs::remove_dir_all(self.folder.join(below));
         }
     }
 }
@@ -174,7 +167,7 @@ impl<'t> Apt<'t> {
     /// Writes apt's list of sources, with `types` and `suites`.
     fn add_source(&self, types: &str, suites: &str) -> Result<()> {
         let source = format!(
-            "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",
+            "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nTargets: Packages Sources\nSigned-By: {KEYS}\n",
             choose_mirror()
         );
         self.write("etc/sources.list.d/rouse.sources", &source)
@@ -212,6 +205,8 @@ impl<'t> Apt<'t> {
             "Acquire::Languages=none".into(),
             // With this option, a list that can't be fetched is an error.
             "APT::Update::Error-Mode=any".into(),
+            // The lists of other suites and architectures stay, too.
+            "APT::Get::List-Cleanup=false".into(),
         ];
         if let Some(architecture) = self.architecture {
             options.push(format!("APT::Architecture={architecture}"));
@@ -365,7 +360,7 @@ mod tests {
         }
         assert!(!told.contains('\n'), "{told}");
         drop(apt);
-        // Only the log with apt's output remains.
+        // Of the failed step, only the log with apt's output remains.
         let log = fs::read_to_string(folder.join(LOG)).unwrap();
         assert!(log.contains("xen"), "{log}");
         assert!(!folder.join("cache").exists());

@@ -172,7 +172,7 @@ fn run_tasks(
     let mut tasks = of_host;
     tasks.extend(gates.iter().map(|gate| {
         let run = || gate.run(args.again);
-        Task::new(gate.name, gate.lacks(), run)
+        Task::new(gate.name, || gate.lacks(), run)
     }));
     let mut sorted: Vec<&Case> = cases.iter().collect();
     sorted.sort_by_key(|case| Reverse(case.patience()));
@@ -183,13 +183,13 @@ fn run_tasks(
             folders.extend(case.folders());
             Ok(format!(" ({place})"))
         };
-        Task::new(&case.name, case.lacks(), run)
+        Task::new(&case.name, || case.lacks(), run)
     }));
     let mut tally = Outcomes::default();
     tally.run(tasks, jobs)?;
     let written = results_in(&folders.into_inner().unwrap_or_else(PoisonError::into_inner));
     if !written.is_empty() {
-        let schema = Task::new(SCHEMA, None, || follow_the_schema(&written));
+        let schema = Task::new(SCHEMA, || None, || follow_the_schema(&written));
         tally.run(vec![schema], jobs)?;
     }
     if let Some(count) = args.timings {

@@ -105,7 +105,7 @@ pub fn run_shown(how: How) -> Result<()> {
 /// Returns a task for each kind of test, to run at the same time as other tests; Cargo's output then goes to a file.
 pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
-    let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.run_quiet(how)));
+    let tasks = kinds.map(|kind| Task::new(kind.name, kind.lacks, move || kind.run_quiet(how)));
     tasks.collect()
 }
 
@@ -274,7 +274,8 @@ fn browser_tests() -> Result<Tests> {
 /// process would wait so long for each other in the kernel that they would take longer than if they ran in sequence.
 fn model_checks() -> Tests {
     let words = [
-        "--release",
+        "--profile",
+        "model",
         "--package",
         "wait",
         "--test",

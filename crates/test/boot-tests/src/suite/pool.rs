@@ -16,20 +16,20 @@ use shell::terminal::{print_lines, say};
 
 pub struct Task<'a> {
     name: &'a str,
-    /// The tool that the task needs but this computer lacks.
-    lacks: Option<String>,
+    /// Returns the tool that the task needs but this computer lacks.
+    lacks: Box<dyn FnOnce() -> Option<String> + Send + 'a>,
     run: Box<dyn FnOnce() -> Result<String> + Send + 'a>,
 }
 
 impl<'a> Task<'a> {
     /// Creates a task that runs `run`, and prints the text that `run` returns. The task is skipped if it `lacks`
-    /// something.
+    /// something. Tools that can be provided are provided in turn, while the other tasks run.
     pub fn new(
         name: &'a str,
-        lacks: Option<String>,
+        lacks: impl FnOnce() -> Option<String> + Send + 'a,
         run: impl FnOnce() -> Result<String> + Send + 'a,
     ) -> Self {
-        let run = Box::new(run);
+        let (lacks, run) = (Box::new(lacks), Box::new(run));
         Self { name, lacks, run }
     }
 }
@@ -138,7 +138,7 @@ impl Outcomes {
 
 impl<'a> Task<'a> {
     fn run(self) -> (&'a str, Outcome) {
-        let outcome = match self.lacks {
+        let outcome = match (self.lacks)() {
             Some(why) => Outcome::Skipped(why),
             None => match (self.run)() {
                 Ok(more) => Outcome::Ok(more),
@@ -173,7 +173,7 @@ mod tests {
                 barrier.wait();
                 Ok(String::new())
             };
-            Task::new("waits", None, run)
+            Task::new("waits", || None, run)
         });
         let mut tally = Outcomes::default();
         tally.run(tasks.collect(), jobs).unwrap();
@@ -186,10 +186,10 @@ mod tests {
         let mut tally = Outcomes::default();
         let none = || Ok(String::new());
         let tasks = vec![
-            Task::new("b", None, || Err(anyhow!("wrong"))),
-            Task::new("c", Some("no emulator".into()), none),
-            Task::new("a", None, || Err(anyhow!("wrong"))),
-            Task::new("d", None, none),
+            Task::new("b", || None, || Err(anyhow!("wrong"))),
+            Task::new("c", || Some("no emulator".into()), none),
+            Task::new("a", || None, || Err(anyhow!("wrong"))),
+            Task::new("d", || None, none),
         ];
         tally.run(tasks, all_cpus()).unwrap();
         assert_eq!(tally.skipped, ["c"]);
