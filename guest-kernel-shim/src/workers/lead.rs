@@ -5,9 +5,9 @@
 //! passes in place of the first CPU: it posts the jobs, measures, and collects the other CPUs' counts. Meanwhile the
 //! first CPU acts like any other CPU: it is the receiver or a bystander, or it halts.
 
-use spin::mutex::SpinMutex;
+use arch::lock::Lock;
 
-use super::post::{self, POSTED, Turn, clear_wake_up};
+use super::post::{self, POSTED, clear_wake_up};
 use super::serve_jobs_until;
 use crate::percpu::PerCpu;
 
@@ -28,7 +28,7 @@ struct Handed {
 
 /// The work that is handed over. Only [`wait::post::post`] changes it, as with other work, so a CPU
 /// that sees the lead returned has already got the wake-up for this.
-static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
+static HANDED: Lock<Handed> = Lock::new(Handed {
     work: None,
     waits: None,
 });

@@ -5,9 +5,8 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use arch::insn;
+use arch::lock::Lock;
 use plan::Cell;
-use spin::RelaxStrategy;
-use spin::mutex::SpinMutex;
 pub use wait::post::clear_wake_up;
 use wait::request::RESCHED;
 
@@ -26,20 +25,10 @@ pub struct Job {
     pub traced: bool,
 }
 
-/// Yields on a CPU that finds a lock held: under an emulator with one thread, the lock's holder
-/// needs a turn to run.
-pub struct Turn;
-
-impl RelaxStrategy for Turn {
-    fn relax() {
-        insn::yield_now();
-    }
-}
-
 /// The work that was posted last, and its number: members wait until the number changes.
 ///
 /// Only [`wait::post::post`] changes it, so a CPU that finds work here has already got the wake-up for it.
-pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
+pub static POSTED: Lock<Posted> = Lock::new(Posted {
     number: 0,
     work: None,
 });
@@ -78,7 +67,7 @@ struct Task {
 
 /// The task that was posted last, until it is taken; see [`run_on`] and [`start_on`]. Only [`wait::post::post`] changes
 /// this, like [`POSTED`].
-static TASK: SpinMutex<Option<Task>, Turn> = SpinMutex::new(None);
+static TASK: Lock<Option<Task>> = Lock::new(None);
 /// Number of members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest's UART: one for all of its CPUs. The UART sends characters in the order in which they are written.
 
+use arch::lock::Lock;
 use console::Pl011;
-use spin::mutex::SpinMutex;
 
 use crate::console::log;
 
-static REGISTERS: SpinMutex<Pl011> = SpinMutex::new(Pl011::new());
+static REGISTERS: Lock<Pl011> = Lock::new(Pl011::new());
 
 /// Reads the register at `offset`, or writes `write` to it.
 #[inline(never)] // Accesses to other devices need none of its registers.

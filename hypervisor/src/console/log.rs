@@ -7,13 +7,13 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use arch::insn;
+use arch::lock::Lock;
 use console::Port;
 use platform::Uart;
-use spin::mutex::SpinMutex;
 
 use crate::console::line::Line;
 
-static LINE: SpinMutex<Line> = SpinMutex::new(Line::new());
+static LINE: Lock<Line> = Lock::new(Line::new());
 /// Whether locks work: a lock needs exclusive accesses, which need cacheable memory.
 static LOCKING: AtomicBool = AtomicBool::new(false);
 /// Whether a CPU has failed.

@@ -16,6 +16,7 @@
 //! without a hypervisor.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
+use arch::lock::Lock;
 use arch::place::Place;
 use arrayvec::ArrayVec;
 use plan::{Arguments, Names};
@@ -23,7 +24,6 @@ use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
 use platform::{Conduit, GicV2, Region, Uart, UartKind};
-use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
 use vgic::version2::Target;
@@ -85,7 +85,7 @@ pub struct Vm {
     /// The vCPUs' numbers by affinity.
     index: Index,
     /// The emulated distributor.
-    pub distributor: SpinMutex<Distributor>,
+    pub distributor: Lock<Distributor>,
     /// RAM as the guest addresses it.
     pub ram: Region,
     /// Where the guest's first vCPU starts.
@@ -213,7 +213,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         None
     };
     let vm = VM.call_once(|| Vm {
-        distributor: SpinMutex::new(new_distributor(machine, cpus.len())),
+        distributor: Lock::new(new_distributor(machine, cpus.len())),
         redistributors: match machine.platform.gic.version2 {
             Some(_) => Region { base: 0, size: 0 },
             None => redistributor_frames(cpus.len()),

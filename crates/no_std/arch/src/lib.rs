@@ -3,7 +3,7 @@
 //! one-instruction wrappers ([`insn`]), the system registers that `aarch64-cpu` lacks ([`regs`]),
 //! the position-independent entry ([`image`]) with its [`layout`], EL2's controls of EL1
 //! ([`controls`]), the registers that firmware may withhold ([`optional`]), the saving of registers
-//! ([`frame`]), the GICv3 CPU interface ([`gic_cpu`]) and its replacement on a GICv2 ([`gicv2`]).
+//! ([`frame`]), a spin lock ([`lock`]), the GICv3 CPU interface ([`gic_cpu`]) and its replacement on a GICv2 ([`gicv2`]).
 //!
 //! On other architectures, the crate is nearly empty, so that the workspace's host tests build.
 
@@ -31,6 +31,8 @@ pub mod image;
 pub mod insn;
 #[cfg(target_arch = "aarch64")]
 pub mod layout;
+#[cfg(target_arch = "aarch64")]
+pub mod lock;
 pub mod needs;
 #[cfg(target_arch = "aarch64")]
 pub mod optional;

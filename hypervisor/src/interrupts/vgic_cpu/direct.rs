@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use spin::mutex::SpinMutex;
+use arch::lock::Lock;
 use vgic::switch::{Physical, Sent};
 
 use super::set_up::restore_for_el2;
@@ -22,7 +22,7 @@ use crate::{refuse, say};
 static SECURE: AtomicU32 = AtomicU32::new(0);
 /// Held while EL2 decides that a vCPU owns its interface, or that a vCPU has a secure SGI enabled.
 /// The two are never true at the same time.
-static DECIDED: SpinMutex<()> = SpinMutex::new(());
+static DECIDED: Lock<()> = Lock::new(());
 /// Whether EL2 has already reported the conflict between direct delivery and a guest's secure SGI.
 static SAID: AtomicBool = AtomicBool::new(false);
 
