@@ -23,7 +23,7 @@ pub struct Task<'a> {
 
 impl<'a> Task<'a> {
     /// Creates a task that runs `run`, and prints the text that `run` returns. The task is skipped if it `lacks`
-    /// something. Tools that can be provided are provided in turn, while the other tasks run.
+    /// something. If the tool can be provided, this happens when the task's turn comes, while other tasks run.
     pub fn new(
         name: &'a str,
         lacks: impl FnOnce() -> Option<String> + Send + 'a,
