@@ -116,7 +116,7 @@ impl Tools {
     }
 }
 
-/// A private state of apt. When it is dropped, only its package lists remain, so that a later update fetches only lists
+/// A private state of apt. When it is dropped, its package lists remain, so that a later update fetches only lists
 /// that have changed.
 #[derive(Debug)]
 pub struct Apt<'t> {
