@@ -257,7 +257,8 @@ impl Plan {
         SLOWEST_FIRST.iter().rev().all(|&dimension| {
             let (index, step) = (number / stride % lengths[dimension], stride);
             stride *= lengths[dimension];
-            (1..=index).all(|back| self.combination(number - back * step) != *cell)
+            let differs = |back| self.combination(number - back * step) != *cell;
+            index == 0 || DIMENSIONS[dimension].distinguishes(cell) || (1..=index).all(differs)
         })
     }
 

@@ -55,6 +55,12 @@ macro_rules! dimensions {
             show: or!([$($show)?] Show::IfDifferent),
 
             applies: $applies,
+            takes_listed: |cell| {
+                const APPLIES: fn(&Cell) -> bool = $applies;
+                const OWN: Option<fn(&Cell) -> Option<$type>> = or!([$(Some($own))?] None);
+                const FORCED: fn(&Cell) -> Option<$type> = or!([$($forced)?] |_| None);
+                OWN.is_none() && APPLIES(cell) && FORCED(cell).is_none()
+            },
             contradicts: or!([$($contradicts)?] |_, _| None),
             set: |cell, key, word| {
                 // The neutral value may be one that can't be requested.

@@ -29,6 +29,8 @@ pub struct Info {
     pub show: Show,
     /// Whether the dimension applies to the cell.
     pub(super) applies: fn(&Cell) -> bool,
+    /// Whether a normalised cell has the value that the list has, so that each of the list's values gives another cell.
+    pub(super) takes_listed: fn(&Cell) -> bool,
     /// Returns the reason that forbids the dimension's value, if there is one. The dimension must apply.
     pub(super) contradicts: fn(&Cell, &Machine) -> Option<SkipReason>,
     pub(super) set: for<'a> fn(&mut Cell, &'a str, &'a str) -> Result<(), Error<'a>>,
@@ -111,6 +113,12 @@ impl Info {
     #[must_use]
     pub fn applies(&self, cell: &Cell) -> bool {
         (self.applies)(cell)
+    }
+
+    /// Whether each of the values that a list of this dimension may have gives another cell, if the cell's other
+    /// dimensions stay the same. If not, they may or may not.
+    pub(crate) fn distinguishes(&self, cell: &Cell) -> bool {
+        (self.takes_listed)(cell)
     }
 
     /// Whether `cell` has the dimension's neutral value.
