@@ -2,13 +2,19 @@
 //! Builds the program that a verb needs, and becomes it: the program replaces this process (execve(2)).
 //!
 //! Cargo either builds silently, which takes minutes the first time, or reports at each start that there is nothing to
-//! do. This program shows the packages while Cargo compiles them, and prints nothing if there are none to compile.
+//! do. This program shows the packages while Cargo compiles them, and prints nothing if there are none to compile. It does
+//! not start Cargo if the program is built already ([`built`]).
+
+mod built;
 
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::SystemTime;
+
+use built::State;
 
 /// The program with the everyday verbs.
 const EVERYDAY: &str = "xtask";
@@ -39,13 +45,21 @@ fn become_program(package: &str) -> ExitCode {
         Ok(this) => this.with_file_name(package),
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
-    match build(&root, package) {
-        Ok(true) => {}
-        Ok(false) => return ExitCode::FAILURE,
-        Err(error) => {
-            let root = root.display();
-            return fail(&format!("cargo can't be started in {root} ({error})"));
+    let cargo = PathBuf::from(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let state = cargo.is_absolute().then(|| State::read(&root, &cargo).ok());
+    let state = state.flatten();
+    if !state.is_some_and(|state| built::is_built(&program, state)) {
+        match build(&root, &cargo, package) {
+            Ok(true) => {}
+            Ok(false) => return ExitCode::FAILURE,
+            Err(error) => {
+                let root = root.display();
+                return fail(&format!("cargo can't be started in {root} ({error})"));
+            }
         }
+        // Without a record, the next start only asks Cargo again.
+        let now = SystemTime::now();
+        let _ = state.map(|state| built::record(&root, &cargo, &program, state, now));
     }
     let error = Command::new(&program)
         .args(env::args_os().skip(1))
@@ -81,12 +95,11 @@ fn workspace_root() -> PathBuf {
 }
 
 /// Builds the package with the Cargo that runs this program. Returns whether it succeeded.
-fn build(root: &Path, package: &str) -> io::Result<bool> {
+fn build(root: &Path, cargo: &Path, package: &str) -> io::Result<bool> {
     let color = match io::stderr().is_terminal() {
         true => "always",
         false => "never",
     };
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut cargo = Command::new(cargo)
         .current_dir(root)
         .args(["build", "--package", package, "--color", color])

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::*;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(place.at("w/p/src")).unwrap();
+        fs::create_dir_all(place.at("w/target/debug")).unwrap();
+        for path in ["cargo", "rustc", "w/p/src/main.rs", "w/Cargo.toml"] {
+            place.write(path, "0");
+        }
+        place.build();
+        place
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    fn program(&self) -> PathBuf {
+        self.at("w/target/debug/p")
+    }
+
+    fn state(&self) -> State {
+        State::read(&self.at("w"), &self.at("cargo")).unwrap()
+    }
+
+    fn build(&self) {
+        self.write("w/target/debug/p", "program");
+        let source = self.at("w/p/src/main.rs");
+        self.write("w/target/debug/p.d", &format!("p: {}\n", source.display()));
+    }
+
+    /// Records a build that began when the workspace had `state`. The files have not changed for a while.
+    fn record(&self, state: State) {
+        let later = SystemTime::now() + Duration::from_secs(60);
+        let (root, cargo) = (self.at("w"), self.at("cargo"));
+        record(&root, &cargo, &self.program(), state, later).unwrap();
+    }
+
+    fn is_built(&self) -> bool {
+        is_built(&self.program(), self.state())
+    }
+}
+
+/// Writes a file again, and gives it the time that it had.
+fn restore_time(path: &Path, text: &str) {
+    let modified = fs::metadata(path).unwrap().modified().unwrap();
+    fs::write(path, text).unwrap();
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(modified).unwrap();
+}
+
+#[test]
+fn each_change_is_seen() {
+    type Change = fn(&Place);
+    let changes: [(&str, Change); 8] = [
+        ("an edit", |place| place.write("w/p/src/main.rs", "1")),
+        ("an edit with the old time", |place| {
+            restore_time(&place.at("w/p/src/main.rs"), "1");
+        }),
+        ("a new file", |place| place.write("w/p/build.rs", "")),
+        ("a new configuration", |place| {
+            fs::create_dir(place.at("w/.cargo")).unwrap();
+            place.write("w/.cargo/config.toml", "");
+        }),
+        ("no source", |place| {
+            fs::remove_file(place.at("w/p/src/main.rs")).unwrap()
+        }),
+        ("another program", |place| {
+            restore_time(&place.program(), "changed");
+        }),
+        ("no program", |place| {
+            fs::remove_file(place.program()).unwrap()
+        }),
+        ("another compiler", |place| place.write("rustc", "1")),
+    ];
+    for (name, change) in changes {
+        let place = Place::new();
+        assert!(!place.is_built(), "{name}: no record");
+        place.record(place.state());
+        assert!(place.is_built(), "{name}: nothing has changed");
+        // The next change must not fall within the same tick of the clock.
+        std::thread::sleep(Duration::from_millis(20));
+        change(&place);
+        assert!(!place.is_built(), "{name}");
+    }
+}
+
+#[test]
+fn other_output_is_no_change() {
+    let place = Place::new();
+    place.record(place.state());
+    place.write("w/target/other", "");
+    assert!(place.is_built());
+}
+
+#[test]
+fn a_build_from_changing_inputs_is_not_recorded() {
+    let place = Place::new();
+    place.record(place.state());
+    let before = place.state();
+    place.write("w/p/src/main.rs", "1");
+    place.record(before);
+    assert!(!place.is_built());
+}
+
+#[test]
+fn a_file_that_has_just_changed_may_change_again() {
+    let place = Place::new();
+    let (root, cargo) = (place.at("w"), place.at("cargo"));
+    let now = SystemTime::now();
+    record(&root, &cargo, &place.program(), place.state(), now).unwrap();
+    assert!(!place.is_built());
+}
+
+#[test]
+fn a_program_with_inputs_elsewhere_is_not_recorded() {
+    let place = Place::new();
+    let text = fs::read_to_string(place.at("w/target/debug/p.d")).unwrap();
+    place.write(
+        "w/target/debug/p.d",
+        &text.replace('\n', " /elsewhere/a.rs\n"),
+    );
+    place.record(place.state());
+    assert!(!place.is_built());
+    place.build();
+    fs::create_dir(place.at("w/.cargo")).unwrap();
+    place.write("w/.cargo/config.toml", "include = [\"other.toml\"]");
+    place.record(place.state());
+    assert!(!place.is_built());
+}
