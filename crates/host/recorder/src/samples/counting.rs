@@ -81,9 +81,14 @@ fn lock_alone() -> MutexGuard<'static, LoneAccesses> {
 }
 
 fn replace_current(block: Option<&'static CountedBlock>) -> Option<&'static CountedBlock> {
-    let block = block.map_or(null_mut(), |block| from_ref(block).cast_mut());
+    let before = CURRENT.load(Relaxed);
+    // Not a swap, which locks the memory bus for each block: only one thread counts.
+    CURRENT.store(
+        block.map_or(null_mut(), |block| from_ref(block).cast_mut()),
+        Relaxed,
+    );
     // SAFETY: null, or one of the blocks that are kept for ever.
-    unsafe { CURRENT.swap(block, Relaxed).as_ref() }
+    unsafe { before.as_ref() }
 }
 
 /// Returns the running block, and how many instructions all CPUs had executed before it.
