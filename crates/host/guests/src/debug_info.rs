@@ -6,21 +6,11 @@ use std::path::Path;
 
 use addr2line::Context;
 use anyhow::Result;
-use gimli::{EndianArcSlice, EndianSlice, LittleEndian, SectionId};
+use gimli::{EndianArcSlice, LittleEndian, SectionId};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 
 use shell::places;
-
-/// A section of an image's file.
-pub type Slice<'d> = EndianSlice<'d, LittleEndian>;
-
-/// Reads the debug information of an image. The result is empty if the file has no debug information.
-pub fn read_dwarf<'d>(
-    file: &ElfFile64<'d, object::Endianness>,
-) -> gimli::Result<gimli::Dwarf<Slice<'d>>> {
-    gimli::Dwarf::load(|id| Ok(Slice::new(section(file, id), LittleEndian)))
-}
 
 fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [u8] {
     let section = file.section_by_name(id.name());

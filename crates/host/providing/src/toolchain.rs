@@ -79,6 +79,12 @@ fn compiler() -> Option<&'static str> {
     said.as_deref()
 }
 
+/// Returns the compiler's folder and version. Builds by compilers that differ have different identities. Returns
+/// `None` if no compiler answers.
+pub fn identity() -> Option<String> {
+    Some(format!("{:?} {}", sysroot()?, compiler()?))
+}
+
 /// Starts a thread that queries the compiler and Git for facts that every run needs, because each answer takes a few
 /// hundredths of a second.
 pub fn look_up_early() {

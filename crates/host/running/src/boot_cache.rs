@@ -25,9 +25,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use twox_hash::XxHash3_128;
 
 use providing::qemu::Shutdown;
+use shell::digest::xxh3_hex;
 use shell::emulator_process::OutputLine;
 use shell::once::Once;
 use shell::{partial_files, places};
@@ -305,11 +305,6 @@ fn file_hash(path: &Path) -> Result<Arc<String>> {
     SUMS.get((path.to_owned(), data.len(), modified), || {
         Ok(xxh3_hex(&fs::read(path).with_context(shown)?))
     })
-}
-
-/// Returns the 128-bit XXH3 hash of `bytes` (xxHash, doc/xxhash_spec.md), which is not cryptographic.
-pub fn xxh3_hex(bytes: &[u8]) -> String {
-    format!("{:032x}", XxHash3_128::oneshot(bytes))
 }
 
 #[cfg(test)]

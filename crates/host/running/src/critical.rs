@@ -2,8 +2,6 @@
 //! The critical path of samples, on emulators that count instructions or record the time of each instruction. A plugin
 //! of QEMU or gem5's tracers observe the samples. Crate `critical` defines the path.
 
-mod code;
-mod lines;
 mod tracers;
 
 use std::fs;
@@ -131,7 +129,7 @@ fn new_chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>
         // The path identifies the contents, because the folder's name is their hash.
         let image = IMAGES.get(elf.clone(), || {
             let shown = || format!("{}: its code can't be read", elf.display());
-            code::of(level, &fs::read(elf)?).with_context(shown)
+            marking::of(level, &fs::read(elf)?).with_context(shown)
         })?;
         chart.images.push(Image::clone(&image));
     }

@@ -2,8 +2,6 @@
 //! Builds the images with Cargo: the hypervisor, and the program of the guest that the
 //! boot arguments select.
 
-mod cargo;
-mod contents;
 mod flags;
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
@@ -15,11 +13,11 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 
+use building::{Build, Sources};
 use plan::{Atomics, Planted, Program, Under};
 use vmm::archive;
 use wire::Source;
 
-use self::contents::Sources;
 use crate::kvm::Host;
 use crate::xen::Xen;
 use guests::kernel::{Given, Initrd};
@@ -265,11 +263,11 @@ fn compile_once(guest: Option<PackageBinary>, planted: Planted) -> Result<Arc<Pa
     static PAIRS: Once<(Option<PackageBinary>, Planted), Pair> = Once::new();
     PAIRS.get((guest, planted), || {
         toolchain::ensure_target(toolchain::TARGET)?;
-        building(|| compile(guest, planted))
+        building(|sources| compile(sources, guest, planted))
     })
 }
 
-fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
+fn compile(sources: &Sources, guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     let mut binaries = vec![Binary {
         package: HYPERVISOR,
         name: HYPERVISOR,
@@ -284,8 +282,8 @@ fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     thread::scope(|scope| {
         let ours = &binaries[1..];
         let account = Account::of_this_thread();
-        let lse = scope.spawn(move || account.charge(|| cargo_build(ours, Atomics::Lse)));
-        cargo_build(&binaries, Atomics::Llsc)?;
+        let lse = scope.spawn(move || account.charge(|| cargo_build(sources, ours, Atomics::Lse)));
+        cargo_build(sources, &binaries, Atomics::Llsc)?;
         lse.join().unwrap_or_else(|panic| resume_unwind(panic))
     })?;
     let guest = |atomics| {
@@ -314,13 +312,13 @@ fn only_binary(package: &'static str) -> Result<Vec<u8>> {
     static ALONE: Once<&str, Compiled> = Once::new();
     let compiled = ALONE.get(package, || {
         toolchain::ensure_target(toolchain::TARGET)?;
-        building(|| {
+        building(|sources| {
             let binary = Binary {
                 package,
                 name: package,
                 planted: false,
             };
-            cargo_build(&[binary], Atomics::Llsc)?;
+            cargo_build(sources, &[binary], Atomics::Llsc)?;
             Compiled::read_built(package, package, Atomics::Llsc)
         })
     })?;
@@ -355,8 +353,13 @@ fn compile_linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     let path = directory.join(toolchain::LINUX).join("release");
     let path = path.join(binary);
     let arguments = [&arguments[..], &package[..], &config[..]].concat();
-    building(|| {
-        cargo::build(&directory, &arguments, "")?;
+    building(|sources| {
+        sources.build(&Build {
+            directory: &directory,
+            arguments: &arguments,
+            programs: std::slice::from_ref(&path),
+            note: "",
+        })?;
         fs::read(&path).with_context(|| format!("{} was not built", path.display()))
     })
 }
@@ -378,9 +381,16 @@ fn folder() -> PathBuf {
 /// Builds the plugin that records. The plugin is a library for the emulator's host.
 pub fn recorder() -> Result<PathBuf> {
     static BUILT: Once<(), ()> = Once::new();
-    let (directory, arguments) = (recorder_folder(), ["--release", "--package", RECORDER]);
-    BUILT.get((), || building(|| cargo::build(&directory, &arguments, "")))?;
-    Ok(directory.join(format!("release/{DLL_PREFIX}{RECORDER}{DLL_SUFFIX}")))
+    let directory = recorder_folder();
+    let plugin = directory.join(format!("release/{DLL_PREFIX}{RECORDER}{DLL_SUFFIX}"));
+    let build = Build {
+        directory: &directory,
+        arguments: &["--release", "--package", RECORDER],
+        programs: std::slice::from_ref(&plugin),
+        note: "",
+    };
+    BUILT.get((), || building(|sources| sources.build(&build)))?;
+    Ok(plugin)
 }
 
 fn recorder_folder() -> PathBuf {
@@ -389,20 +399,21 @@ fn recorder_folder() -> PathBuf {
 
 /// Calls `build`, which builds from the current sources and reads the results. Locks out other runs meanwhile, so that
 /// they do not replace the results.
-pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
+fn building<T>(build: impl FnOnce(&Sources) -> Result<T>) -> Result<T> {
     // Threads of this run wait for each other here, without the message about another run.
     static HERE: Mutex<()> = Mutex::new(());
     let _here = HERE.lock().unwrap_or_else(PoisonError::into_inner);
     let wait = || step!("waiting for another run that is building");
-    let _locked = files::lock(&folder().join("lock"), wait)?;
-    let folders = [
+    let records = folder();
+    let _locked = files::lock(&records.join("lock"), wait)?;
+    let directories = [
         build_folder(Atomics::Llsc),
         build_folder(Atomics::Lse),
         recorder_folder(),
     ];
-    let given = Sources::touch_changed(places::root(), folder().join("contents.json"), &folders)?;
-    let built = build();
-    given.write_final_record()?;
+    let sources = Sources::read(places::root(), &records, &directories)?;
+    let built = build(&sources);
+    sources.write_records()?;
     built
 }
 
@@ -416,10 +427,15 @@ fn build_folder(atomics: Atomics) -> PathBuf {
     })
 }
 
+/// Returns the path of a binary's ELF file.
+fn elf_path(binary: &str, atomics: Atomics) -> PathBuf {
+    let directory = build_folder(atomics).join(toolchain::TARGET);
+    directory.join(PROFILE).join(binary)
+}
+
 /// Returns the ELF file of a binary.
 fn read_elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
-    let directory = build_folder(atomics).join(toolchain::TARGET);
-    let path = directory.join(PROFILE).join(binary);
+    let path = elf_path(binary, atomics);
     fs::read(&path).with_context(|| {
         format!(
             "{} was not built; a package must have the binary {binary}",
@@ -439,7 +455,7 @@ struct Binary {
 }
 
 /// Builds each of the binaries from its package.
-fn cargo_build(binaries: &[Binary], atomics: Atomics) -> Result<()> {
+fn cargo_build(sources: &Sources, binaries: &[Binary], atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
@@ -464,5 +480,11 @@ fn cargo_build(binaries: &[Binary], atomics: Atomics) -> Result<()> {
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",
     };
-    cargo::build(&build_folder(atomics), &arguments, note)
+    let programs = binaries.iter().map(|binary| elf_path(binary.name, atomics));
+    sources.build(&Build {
+        directory: &build_folder(atomics),
+        arguments: &arguments,
+        programs: &programs.collect::<Vec<_>>(),
+        note,
+    })
 }

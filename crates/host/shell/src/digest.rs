@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes the SHA-256 of files.
+//! Computes hashes of bytes: SHA-256, and XXH3 where nobody has an interest in a collision.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
+use twox_hash::XxHash3_128;
 
 /// Returns the SHA-256 of `bytes` (FIPS 180-4) in hexadecimal digits.
 pub fn sum(bytes: &[u8]) -> String {
@@ -13,4 +14,9 @@ pub fn sum(bytes: &[u8]) -> String {
         let _ = write!(digits, "{byte:02x}");
     }
     digits
+}
+
+/// Returns the 128-bit XXH3 hash of `bytes` (xxHash, doc/xxhash_spec.md), which is not cryptographic.
+pub fn xxh3_hex(bytes: &[u8]) -> String {
+    format!("{:032x}", XxHash3_128::oneshot(bytes))
 }

@@ -36,11 +36,17 @@ pub fn folder() -> Option<&'static Path> {
 }
 
 fn find_or_install() -> Option<PathBuf> {
-    // Cargo passes its own path to the programs that it starts, which makes a slow query of rustup unnecessary.
-    let running = env::var_os("CARGO").map(PathBuf::from);
-    let running = running.and_then(|cargo| folder_of_program(&cargo));
-    if let Some(running) = running.filter(|folder| is_of(folder, version())) {
-        return Some(running);
+    // Cargo passes its own path to the programs that it starts, and rustup the name of the toolchain, which may be a
+    // link to another one. They make slow queries of rustup unnecessary.
+    let running = env::var_os("CARGO").and_then(|cargo| folder_of_program(Path::new(&cargo)));
+    let named = || {
+        let toolchains = Path::new(&env::var_os("RUSTUP_HOME")?).join("toolchains");
+        let folder = toolchains.join(env::var_os("RUSTUP_TOOLCHAIN")?);
+        folder.join(OF_RUSTUP).is_file().then_some(folder)
+    };
+    let mut known = running.into_iter().chain(named());
+    if let Some(known) = known.find(|folder| is_of(folder, version())) {
+        return Some(known);
     }
     output("rustup", &["--version"])?;
     find_installed().or_else(|| {

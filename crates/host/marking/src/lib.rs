@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Assigns purposes to the instructions of an image.
 
-use ::critical::{Class, Image, Reasons, WRITE_SGIR};
+mod lines;
+
 use anyhow::{Result, bail};
 use cost::SampleMark;
+use critical::{Class, Image, Reasons, WRITE_SGIR};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 
-use super::lines::{self, Piece};
+use lines::Piece;
 
 /// The guest's functions whose names mark samples.
 const BEGIN: &str = "sample_begins";
@@ -34,6 +36,10 @@ const WORKLOADS: &str = "/workload/";
 
 /// Returns the code of the ELF file `bytes`. The code runs at exception level `level`: a Linux program at 0, our guest
 /// at 1, the hypervisor at 2.
+///
+/// # Errors
+///
+/// The file is not an ELF file, or lacks an instruction that marks samples.
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;

@@ -2,7 +2,6 @@
 //! Runs Cargo, and shows its output unless everything is up to date.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use providing::toolchain;
 use shell::processor_time;
 use shell::terminal::{self, note};
-use shell::timings::{self, Part};
+
+use crate::Build;
 
 /// Prefixes of lines to hide in Cargo's output. These lines report that everything is up to date, or that the build
 /// waits for the package cache.
@@ -19,28 +19,28 @@ const QUIET: [&str; 2] = [
     "Blocking waiting for file lock on package cache",
 ];
 
-/// Builds into `directory` with `arguments`. Prints `note` after each of Cargo's lines.
-pub fn build(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
-    let run = || run_cargo(directory, arguments, note);
-    if !timings::time_part(Part::Cargo, run)? {
+/// Builds programs. Prints the build's note after each of Cargo's lines.
+pub fn build(build: &Build) -> Result<()> {
+    if !run_cargo(build)? {
         bail!("the images don't build; cargo's output is above");
     }
     Ok(())
 }
 
 /// Runs Cargo. Returns whether it succeeded.
-fn run_cargo(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
+fn run_cargo(build: &Build) -> Result<bool> {
     let mut cargo = toolchain::cargo()
         .args(["build", "--color", "never"])
         .arg("--target-dir")
-        .arg(directory)
-        .args(arguments)
+        .arg(build.directory)
+        .args(build.arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .with_context(toolchain::no_cargo)?;
     let said = cargo.stderr.take().map(BufReader::new);
+    let note = build.note;
     let mut unshown = Vec::new();
     for line in said
         .into_iter()
