@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Remembers from which state of its inputs Cargo last built a program. While the state is the same, there is no need to
-//! ask Cargo, which takes a tenth of a second.
+//! Remembers from which state of its inputs Cargo last built a program. While the state is the same, Cargo, which takes
+//! a tenth of a second, need not be asked.
 //!
-//! The state has the times of each file, which include the time of its last change (ctime), which no program can set. So
-//! a file that is replaced by an older one counts as changed.
+//! The state has the times of each file. One of them is the time of its last change (ctime), which no program can set.
+//! So a file counts as changed even if it is replaced by an older one. Cargo compares the other time only, the time of
+//! the content (mtime), so such a file gets a new time before Cargo is asked.
 
 use std::collections::hash_map::DefaultHasher;
 use std::env;
-use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::hash::{Hash, Hasher};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const OF_SHELL: [&str; 4] = ["_", "OLDPWD", "PWD", "SHLVL"];
 
 /// Longer than a tick of any file system's clock. Two changes within one tick have the same time.
-const TICK: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_secs(3);
 
 /// A state of everything on which Cargo's result depends: the files of the workspace, Cargo's configuration, its
 /// toolchain, and the environment. Dependencies from a registry do not change.
@@ -37,12 +37,14 @@ impl State {
             hash: 0,
             changed: Duration::ZERO,
         };
-        let apart = ["target", ".git"].map(|name| root.join(name));
-        state.add_below(root, &apart)?;
+        for_each_file(root, |path, about| {
+            state.add_file(path, about);
+            Ok(())
+        })?;
         for outside in files_outside(root, cargo) {
             match fs::metadata(&outside) {
                 Ok(about) => state.add_file(&outside, &about),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
@@ -54,27 +56,13 @@ impl State {
         Ok(state)
     }
 
-    /// Adds all files below `folder`, except those in the folders `apart`.
-    fn add_below(&mut self, folder: &Path, apart: &[PathBuf]) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let path = entry.path();
-            if !entry.file_type()?.is_dir() {
-                self.add_file(&path, &entry.metadata()?);
-            } else if !apart.contains(&path) {
-                self.add_below(&path, apart)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn add_file(&mut self, path: &Path, about: &fs::Metadata) {
+    fn add_file(&mut self, path: &Path, about: &Metadata) {
         self.add((path.as_os_str(), stamp(about)));
         let seconds = Duration::from_secs(about.ctime().unsigned_abs());
         self.changed = self.changed.max(seconds);
     }
 
-    /// Adds a part, in any order.
+    /// Adds a part. The order of parts does not matter.
     fn add(&mut self, part: impl Hash) {
         let mut hasher = DefaultHasher::new();
         part.hash(&mut hasher);
@@ -82,32 +70,78 @@ impl State {
     }
 }
 
-/// Returns the identity and the times of a file.
-fn stamp(about: &fs::Metadata) -> [i64; 6] {
-    let (number, length) = (about.ino().cast_signed(), about.len().cast_signed());
-    let modified = [about.mtime(), about.mtime_nsec()];
-    let changed = [about.ctime(), about.ctime_nsec()];
-    [
-        number,
-        length,
-        modified[0],
-        modified[1],
-        changed[0],
-        changed[1],
-    ]
+/// The time of a file's content, and of its last change.
+fn times(about: &Metadata) -> [(i64, i64); 2] {
+    let modified = (about.mtime(), about.mtime_nsec());
+    [modified, (about.ctime(), about.ctime_nsec())]
+}
+
+/// Returns the identity, the length and the times of a file.
+fn stamp(about: &Metadata) -> (u64, u64, [(i64, i64); 2]) {
+    (about.ino(), about.len(), times(about))
+}
+
+/// Calls `visit` with each file of the workspace at `root`, except for Git's files and output. A symbolic link counts
+/// with its target, if it has one.
+fn for_each_file(
+    root: &Path,
+    mut visit: impl FnMut(&Path, &Metadata) -> io::Result<()>,
+) -> io::Result<()> {
+    let apart = ["target", ".git"].map(|name| root.join(name));
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            let about = entry.metadata()?;
+            if about.is_dir() {
+                if !apart.contains(&path) {
+                    folders.push(path);
+                }
+            } else if about.is_symlink() {
+                visit(&path, &fs::metadata(&path).unwrap_or(about))?;
+            } else {
+                visit(&path, &about)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives a new time to each file that has changed since `program` was built, but has an older time.
+pub fn touch_disguised(root: &Path, program: &Path) -> io::Result<()> {
+    let [built, _] = times(&fs::metadata(program)?);
+    for_each_file(root, |path, about| {
+        let [modified, changed] = times(about);
+        if about.is_file() && modified <= built && changed > built {
+            File::open(path)?.set_modified(SystemTime::now())?;
+        }
+        Ok(())
+    })
 }
 
 /// Returns the files outside the workspace on which a build depends: Cargo's configuration (The Cargo Book,
-/// Configuration), Cargo, and the compiler next to it.
+/// Configuration), Cargo, and each compiler that Cargo may run.
 fn files_outside(root: &Path, cargo: &Path) -> Vec<PathBuf> {
+    let mut files = configuration(root.ancestors().skip(1));
+    files.extend([cargo.to_owned(), cargo.with_file_name("rustc")]);
+    files.extend(env::var_os("RUSTC").map(PathBuf::from));
+    let path = env::var_os("PATH").unwrap_or_default();
+    files.extend(
+        env::split_paths(&path)
+            .map(|folder| folder.join("rustc"))
+            .find(|rustc| rustc.is_file()),
+    );
+    files
+}
+
+/// Returns the files of Cargo's configuration in `folders`, and in Cargo's own folder.
+fn configuration<'f>(folders: impl Iterator<Item = &'f Path>) -> Vec<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
-    let parents = root.ancestors().skip(1).map(|parent| parent.join(".cargo"));
-    let configuration = parents.chain(home);
-    let files =
-        configuration.flat_map(|folder| ["config", "config.toml"].map(|name| folder.join(name)));
-    files
-        .chain([cargo.to_owned(), cargo.with_file_name("rustc")])
+    let folders = folders.map(|folder| folder.join(".cargo")).chain(home);
+    folders
+        .flat_map(|folder| ["config", "config.toml"].map(|name| folder.join(name)))
         .collect()
 }
 
@@ -117,22 +151,22 @@ pub fn is_built(program: &Path, state: State) -> bool {
     recorded.is_some_and(|recorded| line(program, state).ok() == Some(recorded))
 }
 
-/// Records, at the time `now`, that Cargo, which began after `state` was read, has built `program`. Records nothing if an
-/// input may be changing, or is not in the state.
+/// Records that Cargo, which began after `state` was read at the time `when`, has built `program`. Records nothing if an
+/// input may have changed since, or is not in the state.
 pub fn record(
     root: &Path,
     cargo: &Path,
     program: &Path,
     state: State,
-    now: SystemTime,
+    when: SystemTime,
 ) -> io::Result<()> {
-    let now = now.duration_since(UNIX_EPOCH);
-    let settled = now.is_ok_and(|now| now > state.changed + TICK + TICK);
+    let when = when.duration_since(UNIX_EPOCH);
+    let settled = when.is_ok_and(|when| when > state.changed + TICK);
     let same = State::read(root, cargo)? == state;
     let record = record_of(program);
-    if !(settled && same && depends_only_on(root, program)? && !includes(root, cargo)) {
+    if !(settled && same && depends_only_on(root, program)? && !refers_elsewhere(root)) {
         return match fs::remove_file(record) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         };
     }
@@ -155,21 +189,20 @@ fn depends_only_on(root: &Path, program: &Path) -> io::Result<bool> {
     // A space in a path is escaped.
     let text = text.replace("\\ ", "\0");
     let files = text.split_whitespace().skip(1);
-    let root = root.as_os_str().to_string_lossy().replace(' ', "\0");
-    let mut files = files.map(Path::new);
-    Ok(files.all(|file| file.starts_with(&root)))
+    let mut files = files.map(|file| fs::canonicalize(file.replace('\0', " ")));
+    let root = root.canonicalize()?;
+    Ok(files.all(|file| file.is_ok_and(|file| file.starts_with(&root))))
 }
 
-/// Whether Cargo's configuration may include further files.
-fn includes(root: &Path, cargo: &Path) -> bool {
-    let outside = files_outside(root, cargo);
-    let configuration = outside
-        .iter()
-        .filter(|file| file.file_stem() == Some(OsStr::new("config")));
-    let inside = root.join(".cargo/config.toml");
-    configuration
-        .chain([&inside])
-        .any(|file| fs::read_to_string(file).is_ok_and(|text| text.contains("include")))
+/// Whether Cargo's configuration may include further files, or may name another compiler.
+fn refers_elsewhere(root: &Path) -> bool {
+    let refers = |text: &str| text.contains("include") || text.contains("rustc");
+    let files = configuration(root.ancestors());
+    let mut texts = files.iter().map(fs::read_to_string);
+    texts.any(|text| text.is_ok_and(|text| refers(&text)))
+        || ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"]
+            .iter()
+            .any(|name| env::var_os(name).is_some())
 }
 
 #[cfg(test)]

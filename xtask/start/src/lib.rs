@@ -46,9 +46,12 @@ fn become_program(package: &str) -> ExitCode {
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
     let cargo = PathBuf::from(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let when = SystemTime::now();
     let state = cargo.is_absolute().then(|| State::read(&root, &cargo).ok());
     let state = state.flatten();
     if !state.is_some_and(|state| built::is_built(&program, state)) {
+        // A program that is missing has no older sources, and Cargo alone decides about a file that can't be touched.
+        let _ = built::touch_disguised(&root, &program);
         match build(&root, &cargo, package) {
             Ok(true) => {}
             Ok(false) => return ExitCode::FAILURE,
@@ -58,8 +61,7 @@ fn become_program(package: &str) -> ExitCode {
             }
         }
         // Without a record, the next start only asks Cargo again.
-        let now = SystemTime::now();
-        let _ = state.map(|state| built::record(&root, &cargo, &program, state, now));
+        let _ = state.map(|state| built::record(&root, &cargo, &program, state, when));
     }
     let error = Command::new(&program)
         .args(env::args_os().skip(1))

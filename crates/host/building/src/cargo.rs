@@ -33,6 +33,8 @@ fn run_cargo(build: &Build) -> Result<bool> {
         .args(["build", "--color", "never"])
         .arg("--target-dir")
         .arg(build.directory)
+        // All of Cargo's files are in that directory, whatever the user has configured.
+        .env("CARGO_BUILD_BUILD_DIR", build.directory)
         .args(build.arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

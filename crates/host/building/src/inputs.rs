@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything on which the result of a build depends: the sources, Cargo's configuration, the compiler, the
-//! environment, and the arguments. Dependencies from a registry are named by `Cargo.lock`, and Cargo does not read them
-//! again, either.
+//! Hashes everything on which the result of a build depends: the sources, Cargo's configuration, the compiler, the
+//! environment, and the arguments. `Cargo.lock` names the dependencies from a registry, which do not change.
 
 use std::env;
 use std::fs;
@@ -31,15 +30,16 @@ pub fn hash(root: &Path, contents: &Contents, build: &Build) -> Option<String> {
     Some(xxh3_hex(inputs.as_bytes()))
 }
 
-/// Returns the text of Cargo's configuration outside the workspace, from each parent folder and from Cargo's own folder
-/// (The Cargo Book, Configuration). Returns `None` if that configuration may include further files.
+/// Returns the text of Cargo's configuration from the workspace, each parent folder and Cargo's own folder (The Cargo
+/// Book, Configuration). Returns `None` if the configuration may include further files, or may name another compiler.
 fn configuration(root: &Path) -> Option<String> {
-    let parents = root.ancestors().skip(1).map(|parent| parent.join(".cargo"));
+    let parents = root.ancestors().map(|parent| parent.join(".cargo"));
     let folders = parents.chain([toolchain::home()]);
     let files =
         folders.flat_map(|folder: PathBuf| ["config", "config.toml"].map(|name| folder.join(name)));
     let texts: String = files
         .filter_map(|file| Some(format!("{file:?}: {}\n", fs::read_to_string(&file).ok()?)))
         .collect();
-    (!texts.contains("include")).then_some(texts)
+    let refers = ["include", "rustc"].iter().any(|key| texts.contains(key));
+    (!refers).then_some(texts)
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds programs with Cargo, unless they are built already.
 //!
-//! Cargo takes some tenths of a second to find that there is nothing to do, and it compares times only. This crate
-//! compares contents. It keeps two records:
+//! Cargo takes some tenths of a second to find that there is nothing to do, and it compares the times of sources. This
+//! crate compares their contents. It keeps two records:
 //!
 //! - `contents.json`: the hash of each source that Cargo last compiled. A source with other contents gets a new time
-//!   before Cargo runs ([`contents`]).
+//!   before Cargo runs ([`compiled`]).
 //! - `programs.json`: for each program, the hash of the inputs of its latest build, and the hash of the built file. If
 //!   both hashes match, the file is what Cargo would build, and Cargo is not started ([`inputs`], [`programs`]).
 
 mod cargo;
+mod compiled;
 mod contents;
 mod inputs;
 mod programs;
@@ -21,7 +22,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use contents::{Contents, Touched};
+use compiled::Touched;
+use contents::Contents;
 use programs::Programs;
 use shell::places;
 use shell::timings::{Part, time_part};
@@ -51,7 +53,7 @@ pub struct Sources<'a> {
     known: Programs,
     /// Set when Cargo is about to run for the first time.
     touched: Mutex<Option<Touched>>,
-    /// The programs of each successful call of Cargo, with the hash of its inputs.
+    /// For each successful call of Cargo, the hash of its inputs, and its programs.
     built: Mutex<Vec<(String, Vec<PathBuf>)>>,
 }
 
@@ -105,9 +107,8 @@ impl<'a> Sources<'a> {
     fn touch_changed(&self) -> Result<()> {
         let mut touched = lock(&self.touched);
         if touched.is_none() {
-            let touching = self
-                .contents
-                .touch_changed(self.root, self.records, self.directories);
+            let touching =
+                compiled::touch_changed(&self.contents, self.root, self.records, self.directories);
             *touched = Some(touching?);
         }
         Ok(())
@@ -118,7 +119,7 @@ impl<'a> Sources<'a> {
         let Some(touched) = lock(&self.touched).take() else {
             return Ok(());
         };
-        let unchanged = self.contents.record(self.root, self.records, touched)?;
+        let unchanged = compiled::record(&self.contents, self.root, self.records, touched)?;
         if !unchanged {
             return Ok(());
         }

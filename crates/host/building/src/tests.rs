@@ -2,7 +2,10 @@
 //! Histories of edits and builds. After each successful build, the program must be what a clean build would make.
 
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -280,6 +283,43 @@ fn a_directory_of_which_nothing_is_known_is_removed() {
     fs::write(place.at("records/contents.json"), "cut").unwrap();
     assert!(place.asks_cargo("x"));
     assert!(!other.exists());
+}
+
+#[test]
+fn a_link_to_another_file_may_lead_to_an_old_one() {
+    let place = Place::new();
+    let (link, marker) = (place.at("p/src/link.rs"), place.at("target/marker"));
+    symlink("main.rs", &link).unwrap();
+    assert!(place.asks_cargo("x"));
+    assert!(!place.asks_cargo("x"));
+    fs::write(&marker, "").unwrap();
+    fs::remove_file(&link).unwrap();
+    symlink("b.rs", &link).unwrap();
+    assert!(place.asks_cargo("x"));
+    assert!(!marker.exists());
+}
+
+#[test]
+fn files_that_cargo_ignores_do_no_harm() {
+    let place = Place::new();
+    symlink("user@host.1234", place.at("p/src/.#main.rs")).unwrap();
+    let name = OsStr::from_bytes(b"p/src/\xff.rs");
+    fs::write(place.folder.path().join(name), "").unwrap();
+    assert!(place.asks_cargo("x"));
+    assert!(!place.asks_cargo("x"));
+}
+
+#[test]
+fn a_source_is_touched_with_a_later_time_than_the_record_even_if_the_clock_was_set_back() {
+    let place = Place::new();
+    assert!(place.asks_cargo("x"));
+    let later = SystemTime::now() + Duration::from_secs(3600);
+    let record = File::open(place.at("records/contents.json")).unwrap();
+    record.set_modified(later).unwrap();
+    place.write("p/src/b.rs", "1", true);
+    assert!(place.asks_cargo("x"));
+    let source = fs::metadata(place.at("p/src/b.rs")).unwrap();
+    assert!(source.modified().unwrap() > later);
 }
 
 /// The real Cargo, which lists the files of a program and compares times.

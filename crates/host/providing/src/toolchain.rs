@@ -37,9 +37,10 @@ pub fn cargo() -> Command {
         Some(folder) => Command::new(folder.join("bin/cargo")),
         None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
     };
-    if pinned::folder().is_some() {
-        // Cargo starts rustup's compiler, which gives this variable priority (rustup's book, Overrides).
+    if let Some(folder) = pinned::folder() {
+        // Rustup's programs give this variable priority (rustup's book, Overrides).
         cargo.env("RUSTUP_TOOLCHAIN", pinned::version());
+        cargo.env("RUSTC", folder.join("bin/rustc"));
     }
     cargo.current_dir(places::root());
     cargo
@@ -79,9 +80,17 @@ fn compiler() -> Option<&'static str> {
     said.as_deref()
 }
 
-/// Returns the compiler's folder and version. Builds by compilers that differ have different identities. Returns
-/// `None` if no compiler answers.
+/// Returns the folder and version of the compiler that [`cargo`] runs. Returns `None` if no compiler answers, or if the
+/// user names another one or a wrapper.
 pub fn identity() -> Option<String> {
+    const OTHERS: [&str; 3] = ["RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"];
+    let others = match pinned::folder() {
+        Some(_) => &OTHERS[1..],
+        None => &OTHERS,
+    };
+    if others.iter().any(|name| env::var_os(name).is_some()) {
+        return None;
+    }
     Some(format!("{:?} {}", sysroot()?, compiler()?))
 }
 

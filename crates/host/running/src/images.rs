@@ -413,8 +413,9 @@ fn building<T>(build: impl FnOnce(&Sources) -> Result<T>) -> Result<T> {
     ];
     let sources = Sources::read(places::root(), &records, &directories)?;
     let built = build(&sources);
-    sources.write_records()?;
-    built
+    let recorded = sources.write_records();
+    let built = built?;
+    recorded.map(|()| built)
 }
 
 /// Returns the folder for builds with `atomics`. This folder differs from the folder that Cargo locks while it runs

@@ -95,6 +95,23 @@ fn each_change_is_seen() {
 }
 
 #[test]
+fn a_changed_file_with_an_older_time_gets_a_new_one() {
+    let place = Place::new();
+    let (source, other) = (place.at("w/p/src/main.rs"), place.at("w/Cargo.toml"));
+    let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+    let before = modified(&other);
+    // The program must be later than the sources by a tick of the clock, and earlier than the change.
+    std::thread::sleep(Duration::from_millis(20));
+    place.build();
+    std::thread::sleep(Duration::from_millis(20));
+    restore_time(&source, "1");
+    assert!(modified(&source) < modified(&place.program()));
+    touch_disguised(&place.at("w"), &place.program()).unwrap();
+    assert!(modified(&source) > modified(&place.program()));
+    assert_eq!(modified(&other), before);
+}
+
+#[test]
 fn other_output_is_no_change() {
     let place = Place::new();
     place.record(place.state());
@@ -118,6 +135,18 @@ fn a_file_that_has_just_changed_may_change_again() {
     let (root, cargo) = (place.at("w"), place.at("cargo"));
     let now = SystemTime::now();
     record(&root, &cargo, &place.program(), place.state(), now).unwrap();
+    assert!(!place.is_built());
+}
+
+#[test]
+fn a_link_counts_with_its_target() {
+    let place = Place::new();
+    place.write("outside.rs", "0");
+    std::os::unix::fs::symlink(place.at("outside.rs"), place.at("w/p/src/a.rs")).unwrap();
+    place.record(place.state());
+    assert!(place.is_built());
+    std::thread::sleep(Duration::from_millis(20));
+    place.write("outside.rs", "1");
     assert!(!place.is_built());
 }
 
