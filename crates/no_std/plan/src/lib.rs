@@ -77,6 +77,8 @@ pub struct Plan {
     pub cell_ms: Option<u32>,
     /// The part of the cells to measure.
     pub shard: Shard,
+    /// The part of that part that one boot measures.
+    pub part: Shard,
     /// Whether to report every sample, not only the histogram.
     pub raw: bool,
     /// Whether to report only the table's figures, without histograms and stages.
@@ -91,7 +93,8 @@ pub struct Plan {
     pub event_loses_irq: bool,
 }
 
-/// One part of the cells, which are dealt out like cards: part `index` of `of`, counted from 1.
+/// One part of the cells, which are dealt out like cards, in rounds of alternating direction: part `index` of `of`,
+/// counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// Number of the part, counted from 1.
@@ -106,18 +109,20 @@ impl Shard {
     /// The single part that has every cell.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
-    /// Divides this part, too, and returns its part `further`.
-    #[must_use]
-    pub const fn part(self, further: Self) -> Self {
-        Self {
-            index: self.index + self.of * (further.index - 1),
-            of: self.of * further.of,
-        }
+    /// Whether listed cell `number`, counted from 0, belongs to this part. If all rounds had the same direction, one of
+    /// two parts would get every cell that is slow because of a dimension with two values.
+    const fn has_cell(self, number: usize) -> bool {
+        let place = number % self.of as usize;
+        let place = match self.round(number) % 2 {
+            0 => place,
+            _ => self.of as usize - 1 - place,
+        };
+        place == self.index as usize - 1
     }
 
-    /// Whether listed cell `number`, counted from 0, belongs to this part.
-    const fn has_cell(self, number: usize) -> bool {
-        number % self.of as usize == self.index as usize - 1
+    /// Returns the round in which cell `number` is dealt out: its number within its part.
+    const fn round(self, number: usize) -> usize {
+        number / self.of as usize
     }
 }
 
@@ -130,6 +135,7 @@ impl Default for Plan {
             settle: true,
             cell_ms: None,
             shard: Shard::WHOLE,
+            part: Shard::WHOLE,
             raw: false,
             compact: false,
             cycles: false,
@@ -150,9 +156,14 @@ impl Plan {
             .flat_map(|(_, cell)| self.expand_pairs(cell, machine))
             .filter(|cell| self.is_listed(cell, machine))
             .enumerate()
-            .filter(|&(number, _)| self.shard.has_cell(number))
+            .filter(|&(number, _)| self.has_cell(number))
             .map(|(_, cell)| cell)
             .filter(|cell| self.is_of_boot(cell, machine))
+    }
+
+    /// Whether listed cell `number`, counted from 0, belongs to the plan's part.
+    const fn has_cell(&self, number: usize) -> bool {
+        self.shard.has_cell(number) && self.part.has_cell(self.shard.round(number))
     }
 
     /// Whether `cell` belongs to this boot because the boot has the knob settings that the cell

@@ -20,6 +20,7 @@ impl Plan {
         "max-iterations",
         "cell-ms",
         "shard",
+        "part",
         "raw",
         "compact",
         "cycles",
@@ -43,6 +44,7 @@ impl Plan {
             }
             "cell-ms" => self.cell_ms = Some(read_number(key, values, 0, MAX_CELL_MS)?),
             "shard" => self.shard = read_shard(values)?,
+            "part" => self.part = read_shard(values)?,
             "raw" => self.raw = read_switch(key, values)?,
             "compact" => self.compact = read_switch(key, values)?,
             "cycles" => self.cycles = read_switch(key, values)?,
@@ -100,8 +102,10 @@ impl fmt::Display for Plan {
         if let Some(ms) = self.cell_ms {
             write!(f, " {PREFIX}cell-ms={ms}")?;
         }
-        if self.shard != Shard::WHOLE {
-            write!(f, " {PREFIX}shard={}", self.shard)?;
+        for (name, part) in [("shard", self.shard), ("part", self.part)] {
+            if part != Shard::WHOLE {
+                write!(f, " {PREFIX}{name}={part}")?;
+            }
         }
         let switches = [
             ("compact", self.compact),

@@ -240,7 +240,20 @@ fn the_shards_are_the_whole_dealt_out() {
     let whole = cells("");
     let parts = ["rouse.shard=1/3", "rouse.shard=2/3", "rouse.shard=3/3"].map(cells);
     assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), whole.len());
+    // Each round is dealt in the direction opposite to the round before.
+    let order = [0, 1, 2, 2, 1, 0];
     for (number, cell) in whole.iter().enumerate() {
-        assert_eq!(parts[number % 3][number / 3], *cell);
+        assert_eq!(parts[order[number % 6]][number / 3], *cell);
     }
+    // A part can be divided again.
+    let halves = [
+        "rouse.shard=2/3 rouse.part=1/2",
+        "rouse.shard=2/3 rouse.part=2/2",
+    ]
+    .map(cells);
+    for (number, cell) in parts[1].iter().enumerate() {
+        assert_eq!(halves[[0, 1, 1, 0][number % 4]][number / 2], *cell);
+    }
+    let sizes = halves.each_ref().map(Vec::len);
+    assert_eq!(sizes[0] + sizes[1], parts[1].len());
 }

@@ -164,8 +164,8 @@ impl Load {
     /// Returns the part of the plan that the boot `variant` measures.
     pub fn plan_of(&self, variant: Variant) -> Plan {
         let plan = self.plan.chosen(variant.choice);
-        let shard = plan.shard.part(variant.part);
-        Plan { shard, ..plan }
+        let part = variant.part;
+        Plan { part, ..plan }
     }
 
     /// Returns Linux's arguments for idling by `cpuidle`, and the hypervisor's arguments that provide idle states.

@@ -155,9 +155,6 @@ impl Job {
         let cells = plan.cells(&machine);
         let runs = cells.filter(|cell| cell.skip_reason(&machine).is_none());
         let of = number_of_parts(runs.count());
-        if plan.shard.of * of > Shard::MOST {
-            return whole;
-        }
         Ok((1..=of).map(|index| Shard { index, of }).collect())
     }
 
