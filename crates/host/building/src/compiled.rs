@@ -99,15 +99,20 @@ fn touch_others(
     let new = SystemTime::now().max(about.modified()? + Duration::from_nanos(1));
     let mut times = contents.times.clone();
     for path in contents.hashes.keys() {
+        if known.sources.contains_key(&**path) {
+            continue;
+        }
+        let file = root.join(path);
+        // A new link may lead to an old file.
         let is_newer = known.ended && contents.times[path].modified > recorded;
-        if !known.sources.contains_key(&**path) && !is_newer {
-            times.insert(path.clone(), touch_file(&root.join(path), new)?);
+        if file.is_symlink() || !is_newer {
+            times.insert(path.clone(), touch_file(&file, new)?);
         }
     }
     Ok(times)
 }
 
-/// Gives a file a new time. Returns its times. Fails for a symbolic link, whose new target may be an old file.
+/// Gives a file a new time. Returns its times. Fails for a symbolic link.
 fn touch_file(path: &Path, new: SystemTime) -> io::Result<Times> {
     if path.is_symlink() {
         return Err(io::ErrorKind::InvalidInput.into());
