@@ -37,9 +37,9 @@ fn configuration(root: &Path) -> Option<String> {
     let folders = parents.chain([toolchain::home()]);
     let files =
         folders.flat_map(|folder: PathBuf| ["config", "config.toml"].map(|name| folder.join(name)));
-    let texts: String = files
-        .filter_map(|file| Some(format!("{file:?}: {}\n", fs::read_to_string(&file).ok()?)))
+    let texts: Vec<_> = files
+        .filter_map(|file| Some((fs::read_to_string(&file).ok()?, file)))
         .collect();
-    let refers = ["include", "rustc"].iter().any(|key| texts.contains(key));
-    (!refers).then_some(texts)
+    let refers = |(text, _): &(String, _)| text.contains("include") || text.contains("rustc");
+    (!texts.iter().any(refers)).then(|| format!("{texts:?}\n"))
 }
