@@ -6,6 +6,7 @@
 //! So a file counts as changed even if it is replaced by an older one. Cargo compares the other time only, the time of
 //! the content (mtime), so such a file gets a new time before Cargo is asked.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::env;
 use std::fs::{self, File, Metadata};
@@ -15,6 +16,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// Files and folders of the workspace itself that affect builds.
+const OF_WORKSPACE: [&str; 4] = [".cargo", "Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
+
 /// Variables that a shell sets for each command or folder.
 const OF_SHELL: [&str; 4] = ["_", "OLDPWD", "PWD", "SHLVL"];
 
@@ -23,19 +27,29 @@ const TICK: Duration = Duration::from_secs(3);
 
 /// A state of everything on which Cargo's result depends: the files of the workspace, Cargo's configuration, its
 /// toolchain, and the environment. Dependencies from a registry do not change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct State {
     hash: u64,
     /// The latest time of a change, since 1970.
     changed: Duration,
+    /// The time at which reading began.
+    when: SystemTime,
 }
 
 impl State {
     /// Reads the state of the workspace at `root`, which `cargo` builds.
+    ///
+    /// # Errors
+    ///
+    /// A file or folder can't be examined, or the path of `cargo` is relative.
     pub fn read(root: &Path, cargo: &Path) -> io::Result<Self> {
+        if !cargo.is_absolute() {
+            return Err(ErrorKind::InvalidInput.into());
+        }
         let mut state = Self {
             hash: 0,
             changed: Duration::ZERO,
+            when: SystemTime::now(),
         };
         for_each_file(root, |path, about| {
             state.add_file(path, about);
@@ -48,26 +62,61 @@ impl State {
                 Err(error) => return Err(error),
             }
         }
-        for (name, value) in env::vars_os() {
-            if !OF_SHELL.iter().any(|of_shell| name == *of_shell) {
-                state.add((name, value));
-            }
-        }
-        Ok(state)
+        let variables = env::vars_os();
+        let variables = variables.filter(|(name, _)| !OF_SHELL.iter().any(|shell| name == shell));
+        Ok(variables.fold(state, Self::with))
     }
 
     fn add_file(&mut self, path: &Path, about: &Metadata) {
-        self.add((path.as_os_str(), stamp(about)));
+        *self = self.with((path.as_os_str(), stamp(about)));
         let seconds = Duration::from_secs(about.ctime().unsigned_abs());
         self.changed = self.changed.max(seconds);
     }
 
-    /// Adds a part. The order of parts does not matter.
-    fn add(&mut self, part: impl Hash) {
+    /// Adds a further input. The order of inputs does not matter.
+    #[must_use]
+    pub fn with(mut self, input: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
-        part.hash(&mut hasher);
+        input.hash(&mut hasher);
         self.hash = self.hash.wrapping_add(hasher.finish());
+        self
     }
+
+    /// Whether `program` was built from this state.
+    #[must_use]
+    pub fn is_of(self, program: &Path) -> bool {
+        let recorded = fs::read_to_string(record_of(program)).ok();
+        recorded.is_some_and(|recorded| self.line(program).ok() == Some(recorded))
+    }
+
+    /// Records that Cargo, which began after this state was read, has built `program` from the workspace at `root`.
+    /// `now` is the state after the build. Records nothing if an input may have changed, or is not in the state.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be examined, or the record can't be written.
+    pub fn record(self, now: Self, root: &Path, program: &Path) -> io::Result<()> {
+        let when = self.when.duration_since(UNIX_EPOCH);
+        let settled = when.is_ok_and(|when| when > self.changed + TICK);
+        let same = self.hash == now.hash;
+        let record = record_of(program);
+        if !(settled && same && depends_only_on(root, program)? && !refers_elsewhere(root)) {
+            return match fs::remove_file(record) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        fs::write(record, self.line(program)?)
+    }
+
+    fn line(self, program: &Path) -> io::Result<String> {
+        let stamp = stamp(&fs::metadata(program)?);
+        Ok(format!("{:016x} {stamp:?}\n", self.hash))
+    }
+}
+
+fn record_of(program: &Path) -> PathBuf {
+    program.with_extension("built")
 }
 
 /// The time of a file's content, and of its last change.
@@ -81,28 +130,52 @@ fn stamp(about: &Metadata) -> (u64, u64, [(i64, i64); 2]) {
     (about.ino(), about.len(), times(about))
 }
 
-/// Calls `visit` with each file of the workspace at `root`, except for Git's files and output. A symbolic link counts
-/// with its target, if it has one.
+/// Returns the files and folders of the workspace at `root` that affect builds. Those of the packages are the first
+/// parts of the members' paths.
+///
+/// # Errors
+///
+/// The workspace's manifest can't be read.
+pub fn inputs_of(root: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+    let list = manifest.split_once("\nmembers = [");
+    let list = list.and_then(|(_, rest)| rest.split_once(']'));
+    let members = list
+        .map_or("", |(list, _)| list)
+        .split('"')
+        .skip(1)
+        .step_by(2);
+    let rooms = members.filter_map(|member| member.split('/').next());
+    Ok(rooms
+        .chain(OF_WORKSPACE)
+        .map(|name| root.join(name))
+        .collect())
+}
+
+/// Calls `visit` with each file and folder of the workspace at `root` that affects builds. The times of a folder change
+/// if a file in it appears or disappears. A symbolic link counts with its target, if it has one.
 fn for_each_file(
     root: &Path,
     mut visit: impl FnMut(&Path, &Metadata) -> io::Result<()>,
 ) -> io::Result<()> {
-    let apart = ["target", ".git"].map(|name| root.join(name));
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let path = entry.path();
-            let about = entry.metadata()?;
-            if about.is_dir() {
-                if !apart.contains(&path) {
-                    folders.push(path);
-                }
-            } else if about.is_symlink() {
-                visit(&path, &fs::metadata(&path).unwrap_or(about))?;
-            } else {
-                visit(&path, &about)?;
+    let mut paths = Vec::from_iter(inputs_of(root)?);
+    while let Some(path) = paths.pop() {
+        let about = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            about => about?,
+        };
+        // A folder of this name has output.
+        if about.is_dir() && path.ends_with("target") {
+            continue;
+        }
+        if about.is_dir() {
+            for entry in fs::read_dir(&path)? {
+                paths.push(entry?.path());
             }
+        }
+        match about.is_symlink() {
+            true => visit(&path, &fs::metadata(&path).unwrap_or(about))?,
+            false => visit(&path, &about)?,
         }
     }
     Ok(())
@@ -145,53 +218,17 @@ fn configuration<'f>(folders: impl Iterator<Item = &'f Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether `program` is the file that was built from `state`.
-pub fn is_built(program: &Path, state: State) -> bool {
-    let recorded = fs::read_to_string(record_of(program)).ok();
-    recorded.is_some_and(|recorded| line(program, state).ok() == Some(recorded))
-}
-
-/// Records that Cargo, which began after `state` was read at the time `when`, has built `program`. Records nothing if an
-/// input may have changed since, or is not in the state.
-pub fn record(
-    root: &Path,
-    cargo: &Path,
-    program: &Path,
-    state: State,
-    when: SystemTime,
-) -> io::Result<()> {
-    let when = when.duration_since(UNIX_EPOCH);
-    let settled = when.is_ok_and(|when| when > state.changed + TICK);
-    let same = State::read(root, cargo)? == state;
-    let record = record_of(program);
-    if !(settled && same && depends_only_on(root, program)? && !refers_elsewhere(root)) {
-        return match fs::remove_file(record) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-    }
-    fs::write(record, line(program, state)?)
-}
-
-fn record_of(program: &Path) -> PathBuf {
-    program.with_extension("built")
-}
-
-fn line(program: &Path, state: State) -> io::Result<String> {
-    let stamp = stamp(&fs::metadata(program)?);
-    Ok(format!("{:016x} {stamp:?}\n", state.hash))
-}
-
-/// Whether a program depends only on files below `root`, and on dependencies from a registry, which Cargo does not list
-/// (The Cargo Book, Build Cache, Dep-info files).
+/// Whether a program depends only on files of the workspace at `root`, and on dependencies from a registry, which Cargo
+/// does not list (The Cargo Book, Build Cache, Dep-info files).
 fn depends_only_on(root: &Path, program: &Path) -> io::Result<bool> {
     let text = fs::read_to_string(program.with_extension("d"))?;
     // A space in a path is escaped.
     let text = text.replace("\\ ", "\0");
     let files = text.split_whitespace().skip(1);
-    let mut files = files.map(|file| fs::canonicalize(file.replace('\0', " ")));
-    let root = root.canonicalize()?;
-    Ok(files.all(|file| file.is_ok_and(|file| file.starts_with(&root))))
+    let mut files = files.map(|file| fs::canonicalize(root.join(file.replace('\0', " "))));
+    let inputs = inputs_of(&root.canonicalize()?)?;
+    let is_input = |file: PathBuf| inputs.iter().any(|input| file.starts_with(input));
+    Ok(files.all(|file| file.is_ok_and(is_input)))
 }
 
 /// Whether Cargo's configuration may include further files, or may name another compiler.

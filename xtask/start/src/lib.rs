@@ -5,14 +5,13 @@
 //! do. This program shows the packages while Cargo compiles them, and prints nothing if there are none to compile. It does
 //! not start Cargo if the program is built already ([`built`]).
 
-mod built;
+pub mod built;
 
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::SystemTime;
 
 use built::State;
 
@@ -46,10 +45,9 @@ fn become_program(package: &str) -> ExitCode {
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
     let cargo = PathBuf::from(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let when = SystemTime::now();
-    let state = cargo.is_absolute().then(|| State::read(&root, &cargo).ok());
-    let state = state.flatten();
-    if !state.is_some_and(|state| built::is_built(&program, state)) {
+    let read = || State::read(&root, &cargo).ok();
+    let state = read();
+    if !state.is_some_and(|state| state.is_of(&program)) {
         // A program that is missing has no older sources, and Cargo alone decides about a file that can't be touched.
         let _ = built::touch_disguised(&root, &program);
         match build(&root, &cargo, package) {
@@ -60,8 +58,10 @@ fn become_program(package: &str) -> ExitCode {
                 return fail(&format!("cargo can't be started in {root} ({error})"));
             }
         }
-        // Without a record, the next start only asks Cargo again.
-        let _ = state.map(|state| built::record(&root, &cargo, &program, state, when));
+        if let (Some(state), Some(now)) = (state, read()) {
+            // Without a record, the next start only asks Cargo again.
+            let _ = state.record(now, &root, &program);
+        }
     }
     let error = Command::new(&program)
         .args(env::args_os().skip(1))

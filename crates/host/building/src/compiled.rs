@@ -82,7 +82,7 @@ pub fn touch_changed(
     };
     // If a build is interrupted, it is unknown which of the other sources were compiled.
     let ended = false;
-    crate::write_record(records, RECORD, &Compiled { ended, sources })?;
+    write_record(records, &Compiled { ended, sources })?;
     Ok(Touched(times))
 }
 
@@ -123,9 +123,8 @@ fn touch_file(path: &Path, new: SystemTime) -> io::Result<Times> {
 }
 
 /// Writes the final record to `records` after Cargo has succeeded or failed. Leaves out sources that changed meanwhile,
-/// because Cargo may or may not have compiled them. Returns whether nothing changed, at any time since the sources were
-/// read.
-pub fn record(contents: &Contents, root: &Path, records: &Path, touched: Touched) -> Result<bool> {
+/// because Cargo may or may not have compiled them.
+pub fn record(contents: &Contents, root: &Path, records: &Path, touched: Touched) -> Result<()> {
     let Touched(before) = touched;
     // Times alone miss a change within one tick of the file system's clock, and contents alone miss a change that
     // was undone.
@@ -139,6 +138,14 @@ pub fn record(contents: &Contents, root: &Path, records: &Path, touched: Touched
         ended: true,
         sources: kept.collect(),
     };
-    crate::write_record(records, RECORD, &compiled)?;
-    Ok(before == now.times && contents.hashes == now.hashes)
+    write_record(records, &compiled)
+}
+
+/// Replaces the record in the folder `records`.
+fn write_record(records: &Path, record: &Compiled) -> Result<()> {
+    let path = records.join(RECORD);
+    let new = path.with_extension("new");
+    let written = fs::write(&new, serde_json::to_vec(record)?);
+    let renamed = written.and_then(|()| fs::rename(&new, &path));
+    renamed.with_context(|| places::shown(&path))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the workspace's sources.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -11,20 +11,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use shell::digest::xxh3_hex;
 use shell::places;
-
-/// Files and folders of the workspace itself that affect builds.
-const OF_WORKSPACE: [&str; 4] = [".cargo", "Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
-
-/// The part of the workspace's manifest that lists its packages.
-#[derive(Deserialize)]
-struct Manifest {
-    workspace: Workspace,
-}
-
-#[derive(Deserialize)]
-struct Workspace {
-    members: Vec<String>,
-}
+use start::built;
 
 /// Hashes of files by their paths in the workspace.
 pub type Hashes = BTreeMap<PathBuf, String>;
@@ -51,17 +38,13 @@ pub struct Contents {
 impl Contents {
     /// Reads all files of the workspace's packages, and the workspace's own files that affect builds.
     pub fn read(root: &Path) -> Result<Self> {
-        let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-        let manifest: Manifest = toml::from_str(&manifest).context("Cargo.toml")?;
-        let members = manifest.workspace.members.iter();
-        let rooms = members.filter_map(|path| path.split('/').next());
-        let rooms: BTreeSet<&str> = rooms.chain(OF_WORKSPACE).collect();
         let mut contents = Self {
             hashes: Hashes::new(),
             times: BTreeMap::new(),
         };
-        for room in rooms {
-            contents.read_below(root, Path::new(room))?;
+        let inputs = built::inputs_of(root).with_context(|| places::shown(root))?;
+        for input in inputs {
+            contents.read_below(root, input.strip_prefix(root)?)?;
         }
         Ok(contents)
     }
@@ -101,24 +84,6 @@ impl Contents {
             self.hashes.insert(path.to_owned(), hash);
         }
         Ok(())
-    }
-
-    /// Returns the hash of all paths and contents.
-    pub fn digest(&self) -> String {
-        let mut all = String::new();
-        for (path, hash) in &self.hashes {
-            all += &format!("{path:?} {hash}\n");
-        }
-        xxh3_hex(all.as_bytes())
-    }
-
-    /// Returns whether `file` was read.
-    pub fn has(&self, root: &Path, file: &Path) -> bool {
-        let (Ok(root), Ok(file)) = (root.canonicalize(), file.canonicalize()) else {
-            return false;
-        };
-        let path = file.strip_prefix(root);
-        path.is_ok_and(|path| self.hashes.contains_key(path))
     }
 }
 

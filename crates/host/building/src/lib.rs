@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds programs with Cargo, unless they are built already.
 //!
-//! Cargo takes some tenths of a second to find that there is nothing to do, and it compares the times of sources. This
-//! crate compares their contents. It keeps two records:
+//! Cargo takes some tenths of a second to find that there is nothing to do. It is not started if the inputs are in the
+//! state from which the programs were built ([`State`]).
 //!
-//! - `contents.json`: the hash of each source that Cargo last compiled. A source with other contents gets a new time
-//!   before Cargo runs ([`compiled`]).
-//! - `programs.json`: for each program, the hash of the inputs of its latest build, and the hash of the built file. If
-//!   both hashes match, the file is what Cargo would build, and Cargo is not started ([`inputs`], [`programs`]).
+//! Cargo compares the times of sources. So `contents.json` records the hash of each source that Cargo last compiled, and
+//! a source with other contents gets a new time before Cargo runs ([`compiled`]).
 
 mod cargo;
 mod compiled;
 mod contents;
-mod inputs;
-mod programs;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, Result};
-use serde::Serialize;
+use anyhow::Result;
 
 use compiled::Touched;
 use contents::Contents;
-use programs::Programs;
-use shell::places;
+use providing::toolchain;
 use shell::timings::{Part, time_part};
+use start::built::State;
 
 /// One call of `cargo build`.
 #[derive(Debug)]
@@ -41,107 +35,90 @@ pub struct Build<'a> {
     pub note: &'a str,
 }
 
-/// The contents of the workspace's sources, from which programs are built.
+/// The workspace's sources, from which programs are built.
 #[derive(Debug)]
 pub struct Sources<'a> {
     root: &'a Path,
-    /// The folder of the records.
+    /// The folder of the record.
     records: &'a Path,
     /// All of Cargo's target directories.
     directories: &'a [PathBuf],
-    contents: Contents,
-    known: Programs,
-    /// Set when Cargo is about to run for the first time.
-    touched: Mutex<Option<Touched>>,
-    /// For each successful call of Cargo, the hash of its inputs, and its programs.
-    built: Mutex<Vec<(String, Vec<PathBuf>)>>,
+    /// The state of the inputs, if it is known.
+    state: Option<State>,
+    /// The contents, which are read when Cargo is about to run for the first time.
+    contents: Mutex<Option<(Contents, Touched)>>,
+    /// The programs of each successful call of Cargo, with the inputs of that call alone.
+    built: Mutex<Vec<(String, PathBuf)>>,
 }
 
 impl<'a> Sources<'a> {
-    /// Reads the sources of the workspace at `root`, and the records in the folder `records`. Every build must go to
+    /// Returns the sources of the workspace at `root`, with the record in the folder `records`. Every build must go to
     /// one of the target directories `directories`. The caller keeps other processes from building there until it has
     /// called [`Self::write_records`].
-    pub fn read(root: &'a Path, records: &'a Path, directories: &'a [PathBuf]) -> Result<Self> {
-        Ok(Self {
+    pub fn new(root: &'a Path, records: &'a Path, directories: &'a [PathBuf]) -> Self {
+        Self {
             root,
             records,
             directories,
-            contents: time_part(Part::Cargo, || Contents::read(root))?,
-            known: Programs::read(records),
-            touched: Mutex::default(),
+            state: time_part(Part::Cargo, || read_state(root)),
+            contents: Mutex::default(),
             built: Mutex::default(),
-        })
+        }
     }
 
     /// Builds programs from these sources, unless they are built already.
     pub fn build(&self, build: &Build) -> Result<()> {
-        let inputs = || inputs::hash(self.root, &self.contents, build);
-        time_part(Part::Cargo, || {
-            self.build_by(build, &inputs, || cargo::build(build))
-        })
+        time_part(Part::Cargo, || self.build_by(build, || cargo::build(build)))
     }
 
-    /// Like [`Self::build`]. `inputs` returns the hash of all inputs, if it is known, and `run` runs Cargo.
-    fn build_by(
-        &self,
-        build: &Build,
-        inputs: &dyn Fn() -> Option<String>,
-        run: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let before = inputs();
-        let is_built = |inputs| self.known.are_built(self.root, build.programs, inputs);
-        if before.as_deref().is_some_and(is_built) {
+    /// Like [`Self::build`], but calls `run` to run Cargo.
+    fn build_by(&self, build: &Build, run: impl FnOnce() -> Result<()>) -> Result<()> {
+        let inputs = format!("{:?} {:?}", build.directory, build.arguments);
+        let state = self.state.map(|state| state.with(&inputs));
+        let mut programs = build.programs.iter();
+        if state.is_some_and(|state| programs.all(|program| state.is_of(program))) {
             return Ok(());
         }
         self.touch_changed()?;
         run()?;
-        if let Some(before) = before
-            && inputs().is_some_and(|after| after == before)
-        {
-            lock(&self.built).push((before, build.programs.to_vec()));
-        }
+        let programs = build.programs.iter().cloned();
+        lock(&self.built).extend(programs.map(|program| (inputs.clone(), program)));
         Ok(())
     }
 
     /// Touches the changed sources before Cargo runs for the first time.
     fn touch_changed(&self) -> Result<()> {
-        let mut touched = lock(&self.touched);
-        if touched.is_none() {
-            let touching =
-                compiled::touch_changed(&self.contents, self.root, self.records, self.directories);
-            *touched = Some(touching?);
+        let mut known = lock(&self.contents);
+        if known.is_none() {
+            let contents = Contents::read(self.root)?;
+            let touched =
+                compiled::touch_changed(&contents, self.root, self.records, self.directories)?;
+            *known = Some((contents, touched));
         }
         Ok(())
     }
 
     /// Records the builds, after each of them has succeeded or failed.
     pub fn write_records(self) -> Result<()> {
-        let Some(touched) = lock(&self.touched).take() else {
+        let Some((contents, touched)) = lock(&self.contents).take() else {
             return Ok(());
         };
-        let unchanged = compiled::record(&self.contents, self.root, self.records, touched)?;
-        if !unchanged {
-            return Ok(());
-        }
-        let mut known = self.known;
-        for (inputs, programs) in lock(&self.built).drain(..) {
-            for program in programs {
-                known.add(self.root, &program, &inputs, &self.contents);
+        compiled::record(&contents, self.root, self.records, touched)?;
+        if let (Some(before), Some(now)) = (self.state, read_state(self.root)) {
+            for (inputs, program) in lock(&self.built).drain(..) {
+                let (before, now) = (before.with(&inputs), now.with(&inputs));
+                // Without a record, the next build only asks Cargo again.
+                let _ = before.record(now, self.root, &program);
             }
         }
-        known.write(self.records)
+        Ok(())
     }
 }
 
-/// Replaces the record `name` in the folder `records`.
-fn write_record(records: &Path, name: &str, record: &impl Serialize) -> Result<()> {
-    let path = records.join(name);
-    let new = path.with_extension("new");
-    let written = fs::write(&new, serde_json::to_vec(record)?);
-    let renamed = written.and_then(|()| fs::rename(&new, &path));
-    renamed.with_context(|| places::shown(&path))
+/// Returns the state of the inputs, if it can be read.
+fn read_state(root: &Path) -> Option<State> {
+    State::read(root, Path::new(toolchain::cargo().get_program())).ok()
 }
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

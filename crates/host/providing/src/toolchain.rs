@@ -80,20 +80,6 @@ fn compiler() -> Option<&'static str> {
     said.as_deref()
 }
 
-/// Returns the folder and version of the compiler that [`cargo`] runs. Returns `None` if no compiler answers, or if the
-/// user names another one or a wrapper.
-pub fn identity() -> Option<String> {
-    const OTHERS: [&str; 3] = ["RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"];
-    let others = match pinned::folder() {
-        Some(_) => &OTHERS[1..],
-        None => &OTHERS,
-    };
-    if others.iter().any(|name| env::var_os(name).is_some()) {
-        return None;
-    }
-    Some(format!("{:?} {}", sysroot()?, compiler()?))
-}
-
 /// Starts a thread that queries the compiler and Git for facts that every run needs, because each answer takes a few
 /// hundredths of a second.
 pub fn look_up_early() {

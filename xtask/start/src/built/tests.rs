@@ -9,9 +9,10 @@ impl Place {
         let place = Self(tempfile::tempdir().unwrap());
         fs::create_dir_all(place.at("w/p/src")).unwrap();
         fs::create_dir_all(place.at("w/target/debug")).unwrap();
-        for path in ["cargo", "rustc", "w/p/src/main.rs", "w/Cargo.toml"] {
+        for path in ["cargo", "rustc", "w/p/src/main.rs"] {
             place.write(path, "0");
         }
+        place.write("w/Cargo.toml", "[workspace]\nmembers = [\"p\"]\n");
         place.build();
         place
     }
@@ -38,15 +39,17 @@ impl Place {
         self.write("w/target/debug/p.d", &format!("p: {}\n", source.display()));
     }
 
-    /// Records a build that began when the workspace had `state`. The files have not changed for a while.
-    fn record(&self, state: State) {
-        let later = SystemTime::now() + Duration::from_secs(60);
-        let (root, cargo) = (self.at("w"), self.at("cargo"));
-        record(&root, &cargo, &self.program(), state, later).unwrap();
+    /// Records a build that began when the workspace had state `before`, whose files had not changed for a while.
+    fn record(&self, before: State) {
+        let when = SystemTime::now() + Duration::from_secs(60);
+        let before = State { when, ..before };
+        before
+            .record(self.state(), &self.at("w"), &self.program())
+            .unwrap();
     }
 
     fn is_built(&self) -> bool {
-        is_built(&self.program(), self.state())
+        self.state().is_of(&self.program())
     }
 }
 
@@ -116,15 +119,63 @@ fn other_output_is_no_change() {
     let place = Place::new();
     place.record(place.state());
     place.write("w/target/other", "");
+    place.write("w/notes", "");
     assert!(place.is_built());
 }
 
 #[test]
-fn a_build_from_changing_inputs_is_not_recorded() {
+fn other_inputs_are_another_state() {
     let place = Place::new();
     place.record(place.state());
+    assert!(place.is_built());
+    assert!(!place.state().with("an argument").is_of(&place.program()));
+}
+
+#[test]
+fn this_workspace_has_all_its_packages_among_the_inputs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let inputs = inputs_of(root).unwrap();
+    let lock = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let paths = lock
+        .lines()
+        .filter_map(|line| line.split_once("path = \"")?.1.split('"').next());
+    let paths: Vec<_> = paths.map(|path| root.join(path)).collect();
+    assert!(paths.len() > 20);
+    for path in paths {
+        assert!(
+            inputs.iter().any(|input| path.starts_with(input)),
+            "{}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn a_build_from_changing_inputs_is_not_recorded() {
+    for path in ["w/p/src/main.rs", "w/p/src/new.rs", ".cargo/config.toml"] {
+        let place = Place::new();
+        fs::create_dir(place.at(".cargo")).unwrap();
+        let before = place.state();
+        std::thread::sleep(Duration::from_millis(20));
+        place.write(path, "1");
+        place.record(before);
+        assert!(!place.is_built(), "{path}");
+        // Without that file, the inputs may be as they were before.
+        fs::remove_file(place.at(path)).unwrap();
+        assert!(!place.is_built(), "{path}");
+    }
+}
+
+#[test]
+fn a_file_that_came_and_went_during_a_build_is_seen() {
+    let place = Place::new();
     let before = place.state();
-    place.write("w/p/src/main.rs", "1");
+    std::thread::sleep(Duration::from_millis(20));
+    place.write("w/p/src/new.rs", "");
+    fs::remove_file(place.at("w/p/src/new.rs")).unwrap();
     place.record(before);
     assert!(!place.is_built());
 }
@@ -132,9 +183,10 @@ fn a_build_from_changing_inputs_is_not_recorded() {
 #[test]
 fn a_file_that_has_just_changed_may_change_again() {
     let place = Place::new();
-    let (root, cargo) = (place.at("w"), place.at("cargo"));
-    let now = SystemTime::now();
-    record(&root, &cargo, &place.program(), place.state(), now).unwrap();
+    let state = place.state();
+    state
+        .record(state, &place.at("w"), &place.program())
+        .unwrap();
     assert!(!place.is_built());
 }
 
