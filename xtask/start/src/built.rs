@@ -19,6 +19,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Files and folders of the workspace itself that affect builds.
 const OF_WORKSPACE: [&str; 4] = [".cargo", "Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
+/// The name of folders with Cargo's output, which are no inputs.
+pub const OUTPUT: &str = "target";
+
 /// Variables that a shell sets for each command or folder.
 const OF_SHELL: [&str; 4] = ["_", "OLDPWD", "PWD", "SHLVL"];
 
@@ -164,8 +167,7 @@ fn for_each_file(
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             about => about?,
         };
-        // A folder of this name has output.
-        if about.is_dir() && path.ends_with("target") {
+        if about.is_dir() && path.ends_with(OUTPUT) {
             continue;
         }
         if about.is_dir() {
@@ -227,7 +229,11 @@ fn depends_only_on(root: &Path, program: &Path) -> io::Result<bool> {
     let files = text.split_whitespace().skip(1);
     let mut files = files.map(|file| fs::canonicalize(root.join(file.replace('\0', " "))));
     let inputs = inputs_of(&root.canonicalize()?)?;
-    let is_input = |file: PathBuf| inputs.iter().any(|input| file.starts_with(input));
+    let is_below = |file: &Path, input: &Path| {
+        let rest = file.strip_prefix(input);
+        rest.is_ok_and(|rest| rest.iter().all(|part| part != OUTPUT))
+    };
+    let is_input = |file: PathBuf| inputs.iter().any(|input| is_below(&file, input));
     Ok(files.all(|file| file.is_ok_and(is_input)))
 }
 

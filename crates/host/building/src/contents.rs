@@ -57,7 +57,7 @@ impl Contents {
         let Some(about) = if_found(fs::symlink_metadata(&file)).with_context(shown)? else {
             return Ok(());
         };
-        if about.is_dir() && !path.ends_with("target") {
+        if about.is_dir() && !path.ends_with(built::OUTPUT) {
             self.times.insert(path.to_owned(), Times::of(&about));
             let entries = if_found(fs::read_dir(&file)).with_context(shown)?;
             for entry in entries.into_iter().flatten() {
