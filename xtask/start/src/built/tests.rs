@@ -206,12 +206,23 @@ fn a_link_counts_with_its_target() {
 fn a_program_with_inputs_elsewhere_is_not_recorded() {
     let place = Place::new();
     let text = fs::read_to_string(place.at("w/target/debug/p.d")).unwrap();
-    place.write(
-        "w/target/debug/p.d",
-        &text.replace('\n', " /elsewhere/a.rs\n"),
-    );
-    place.record(place.state());
-    assert!(!place.is_built());
+    place.write("outside.rs", "");
+    place.write("w/other.rs", "");
+    fs::create_dir(place.at("w/p/src/target")).unwrap();
+    place.write("w/p/src/target/mod.rs", "");
+    place.write("w/p/src/input.rs", "");
+    for (file, is_input) in [
+        ("outside.rs", false),
+        ("w/other.rs", false),
+        ("w/p/src/missing.rs", false),
+        ("w/p/src/target/mod.rs", false),
+        ("w/p/src/input.rs", true),
+    ] {
+        let more = format!(" {}\n", place.at(file).display());
+        place.write("w/target/debug/p.d", &text.replace('\n', &more));
+        place.record(place.state());
+        assert_eq!(place.is_built(), is_input, "{file}");
+    }
     place.build();
     fs::create_dir(place.at("w/.cargo")).unwrap();
     place.write("w/.cargo/config.toml", "include = [\"other.toml\"]");
