@@ -55,7 +55,7 @@ fn same_origin(one: &Results, other: &Results) -> bool {
     one.board == other.board
         && one.machine == other.machine
         && one.fidelity == other.fidelity
-        && one.build == other.build
+        && one.is_of_same_sources(other)
         && one.unit == other.unit
 }
 

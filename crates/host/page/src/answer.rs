@@ -27,7 +27,7 @@ pub fn are_boots(runs: &[Run]) -> bool {
     let alike = |run: &Run| {
         let (a, b) = (&first.results, &run.results);
         a.board == b.board
-            && a.build == b.build
+            && a.is_of_same_sources(b)
             && a.unit == b.unit
             && a.machine.cpu == b.machine.cpu
             && a.machine.features == b.machine.features

@@ -67,10 +67,10 @@ fn is_next_part(run: &Run, part: &Run) -> bool {
     is_one_setup(a, b) && b.cells.iter().all(|cell| !known.contains(&cell.key()))
 }
 
-/// Whether `a` and `b` have the same images, machine and unit.
+/// Whether `a` and `b` have images of the same sources, the same machine and the same unit.
 fn is_one_setup(a: &Results, b: &Results) -> bool {
     a.board == b.board
-        && a.build == b.build
+        && a.is_of_same_sources(b)
         && is_one_machine(&a.machine, &b.machine)
         && a.fidelity == b.fidelity
         && a.unit == b.unit

@@ -93,8 +93,22 @@ pub struct Build {
     pub commit: String,
     /// Whether files of the tree differed from that commit.
     pub dirty: bool,
-    /// SHA-256 of the packed image, 64 digits: the hypervisor with all images of the guest; empty where none was packed.
+    /// SHA-256 of the packed image, 64 digits: the hypervisor with the images of the guest that the boots needed; empty
+    /// where none was packed.
     pub image: String,
+}
+
+impl Build {
+    /// Whether both were built from the same sources by the same tools. The images themselves are compared only if files
+    /// differed from the commit: images of the same sources differ if their runs needed different guests.
+    pub fn is_of_same_sources(&self, other: &Self) -> bool {
+        let without_image = |build: &Self| Self {
+            image: String::new(),
+            ..build.clone()
+        };
+        let committed = !self.dirty && !self.commit.is_empty();
+        without_image(self) == without_image(other) && (committed || self.image == other.image)
+    }
 }
 
 /// One of several merged runs.
@@ -316,6 +330,14 @@ impl Build {
 }
 
 impl Results {
+    /// Whether the images of both were built from the same sources; see [`Build::is_of_same_sources`].
+    pub fn is_of_same_sources(&self, other: &Self) -> bool {
+        match (&self.build, &other.build) {
+            (Some(ours), Some(theirs)) => ours.is_of_same_sources(theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        }
+    }
+
     /// Creates results without any boot yet.
     pub fn new(board: &str, cpu: &str, emulator: Option<Emulator>) -> Self {
         let mut results = Self {

@@ -104,6 +104,26 @@ fn clocks_of_one_core_are_near_each_other() {
 }
 
 #[test]
+fn images_of_one_commit_with_different_guests_are_of_the_same_sources() {
+    let build = |commit: &str, dirty, image: &str| Build {
+        commit: commit.into(),
+        dirty,
+        image: image.into(),
+        ..Build::default()
+    };
+    let clean = build("c0ffee", false, "llsc");
+    assert!(clean.is_of_same_sources(&build("c0ffee", false, "lse")));
+    assert!(!clean.is_of_same_sources(&build("c0ffef", false, "llsc")));
+    assert!(!clean.is_of_same_sources(&build("c0ffee", true, "llsc")));
+    // The commit does not identify these sources.
+    for (commit, dirty) in [("c0ffee", true), ("", false)] {
+        let one = build(commit, dirty, "llsc");
+        assert!(one.is_of_same_sources(&one.clone()));
+        assert!(!one.is_of_same_sources(&build(commit, dirty, "lse")));
+    }
+}
+
+#[test]
 fn a_file_of_several_runs_comes_apart_as_it_was() {
     let mut second = part("b", &[0]);
     second.results.board = "other".into();
