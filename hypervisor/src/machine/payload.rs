@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the guest's images, which the packer put after the hypervisor's image, and chooses one.
 //!
-//! There are two images of our guest: one with load and store exclusive, which every CPU has, and
-//! one with the atomic instructions of FEAT_LSE. The choice is made once, before the guest is
-//! unpacked, so no measured code tests for FEAT_LSE. An instruction of FEAT_LSE is UNDEFINED on a
-//! CPU without it (DDI 0487K.a, A2.4.2), and there is a vCPU on every CPU, so all CPUs must have it.
+//! There are two images of our guest, of which a run may pack only the one that it needs: one with load
+//! and store exclusive, which every CPU has, and one with the atomic instructions of FEAT_LSE. The choice is
+//! made once, before the guest is unpacked, so no measured code tests for FEAT_LSE. An instruction of FEAT_LSE is
+//! UNDEFINED on a CPU without it (DDI 0487K.a, A2.4.2), and there is a vCPU on every CPU, so all CPUs must have it.
 //!
 //! The hypervisor itself uses load and store exclusive only: its fast paths have no atomic access
 //! at all (docs/architecture.md, "Atomics").
@@ -23,6 +23,10 @@ use crate::refuse;
 
 /// Advice that is printed for an image without a guest.
 pub const PACK_IT: &str = "pack it with cargo xtask dev build";
+
+/// Advice for an image with a guest that the CPUs can't run.
+const BOTH: &str =
+    "correct cpus.without_lse of the board's file, or pack both guests with cargo xtask dev build";
 
 /// Whether every CPU that has come up has FEAT_LSE.
 static LSE: AtomicBool = AtomicBool::new(true);
@@ -75,11 +79,11 @@ pub struct Chosen {
     pub image: Region,
     /// The region of the image's initial RAM disk, if it has one.
     pub initrd: Option<Region>,
-    /// Which of two images was chosen, and why; `None` where there is no choice.
+    /// Which image of our guest was chosen, and why; `None` if there is only the one that runs on every CPU.
     pub choice: Option<Choice>,
 }
 
-/// Which of two images runs, and why; `Display` prints it.
+/// Which image of our guest runs, and why; `Display` prints it.
 pub struct Choice {
     atomics: Atomics,
     asked: Option<Atomics>,
@@ -96,26 +100,25 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Chooses the image that was `asked` for, or else the best that all CPUs can run. If a CPU lacks
-/// FEAT_LSE, the image without it is always chosen, and the guest reports this cell by cell.
+/// Chooses the image that was `asked` for, or else the best that all CPUs can run. If a CPU lacks FEAT_LSE, this is
+/// the image without it, and the guest reports this cell by cell; if that image is missing, the machine is refused.
+/// A single image that all CPUs can run is chosen in any case.
 pub fn choose_image(asked: Option<Atomics>) -> Chosen {
     let images = images();
-    let initrd = images.initrd.map(extent_region);
-    let Some(lse) = images.lse else {
-        return Chosen {
-            image: extent_region(images.llsc),
-            initrd,
-            choice: None,
-        };
-    };
-    let (atomics, extent) = match asked {
-        Some(Atomics::Lse) | None if LSE.load(Relaxed) => (Atomics::Lse, lse),
-        Some(Atomics::Lse | Atomics::Llsc) | None => (Atomics::Llsc, images.llsc),
+    let wanted = asked.unwrap_or(Atomics::Lse);
+    let usable = images.lse.filter(|_| LSE.load(Relaxed));
+    let (atomics, extent) = match (usable, images.llsc) {
+        (Some(lse), None) => (Atomics::Lse, lse),
+        (Some(lse), Some(_)) if wanted == Atomics::Lse => (Atomics::Lse, lse),
+        (_, Some(llsc)) => (Atomics::Llsc, llsc),
+        (None, None) => {
+            refuse!("a CPU has no LSE, which the only guest in this image needs; {BOTH}")
+        }
     };
     Chosen {
         image: extent_region(extent),
-        initrd,
-        choice: Some(Choice { atomics, asked }),
+        initrd: images.initrd.map(extent_region),
+        choice: images.lse.map(|_| Choice { atomics, asked }),
     }
 }
 

@@ -52,7 +52,7 @@ pub fn list_path(path: &str, args: &CostArgs) -> Result<()> {
         args.deliver.name(),
         windows.len()
     );
-    let guest_elf = bench.built.guest(bench.atomics).elf.as_deref();
+    let guest_elf = bench.built.guest_elf(bench.atomics).map(|elf| &**elf);
     let hypervisor =
         |window: &Window| -> Vec<Executed> { clone_steps(visit::hypervisor_steps(window)) };
     let guest = |window: &Window| clone_steps(visit::guest_steps(window).unwrap_or_default());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The image that is booted: the flattened hypervisor, followed by the guest. The hypervisor
-//! chooses the one of the guest's two images that the CPUs can run.
+//! The image that is booted: the flattened hypervisor, followed by the guest. If both of the guest's images
+//! are there, the hypervisor chooses the one that the CPUs can run.
 //!
 //! ```text
 //! 0          hypervisor, up to and including its zeroed memory
 //! __payload  header (abi::PayloadHeader), a page
-//!            guest, an arm64 Image, padded to a page
-//!            the same guest with LSE atomics, if it is ours, padded to a page
+//!            the guest that runs on every CPU, or another kernel, an arm64 Image, padded to a page
+//!            our guest with LSE atomics, padded to a page
 //!            the guest's initial RAM disk, if there is one, padded to a page
 //! ```
 //!
@@ -38,10 +38,12 @@ const PE_IMAGE_SIZE: usize = 80;
 const PE_SECTION_SIZE: usize = 232;
 const PE_SECTION_ADDRESS: usize = 236;
 const PE_SECTION_FILE_SIZE: usize = 240;
-/// Parts that follow the hypervisor.
+/// Parts that follow the hypervisor. At least one of the guest's images is there.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
-    pub guest: &'a [u8],
+    /// Our guest for every CPU, or another kernel.
+    pub llsc: Option<&'a [u8]>,
+    /// Our guest with LSE atomics.
     pub lse: Option<&'a [u8]>,
     /// The guest's initial RAM disk.
     pub initrd: Option<&'a [u8]>,
@@ -59,21 +61,25 @@ pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
         hypervisor.len().is_multiple_of(PAGE),
         "the hypervisor ends inside a page; crates/no_std/arch/image.ld must align __payload"
     );
+    ensure!(
+        parts.llsc.is_some() || parts.lse.is_some(),
+        "no guest to pack after the hypervisor"
+    );
     let mut packed = hypervisor.to_vec();
     packed.extend(PayloadHeader::MAGIC.to_le_bytes());
     let Parts {
-        guest,
+        llsc,
         lse,
         initrd,
         source,
     } = parts;
-    for part in [Some(guest), lse, initrd] {
+    for part in [llsc, lse, initrd] {
         let length = part.map_or(0, <[u8]>::len) as u64;
         packed.extend(length.to_le_bytes());
     }
     packed.extend(source.encode().to_le_bytes());
     packed.resize(hypervisor.len() + PayloadHeader::SIZE, 0);
-    for part in [Some(guest), lse, initrd].into_iter().flatten() {
+    for part in [llsc, lse, initrd].into_iter().flatten() {
         packed.extend(part);
         packed.resize(packed.len().next_multiple_of(PAGE), 0);
     }
@@ -169,7 +175,7 @@ pub mod tests {
 
     fn only(guest: &[u8]) -> Parts<'_> {
         Parts {
-            guest,
+            llsc: Some(guest),
             lse: None,
             initrd: None,
             source: Source::Foreign,
@@ -182,7 +188,7 @@ pub mod tests {
         let mut next = || u64::from_le_bytes(words.next().unwrap());
         PayloadHeader {
             magic: next(),
-            length: next(),
+            llsc: next(),
             lse: next(),
             initrd: next(),
             source: next(),
@@ -195,7 +201,7 @@ pub mod tests {
         let mut other = image(300);
         other[200] = 1;
         let parts = Parts {
-            guest: &guest,
+            llsc: Some(&guest),
             lse: Some(&other),
             initrd: Some(&[7; 10]),
             source: Source::Program,
@@ -206,11 +212,27 @@ pub mod tests {
         assert_eq!(Source::decode(header.source), Source::Program);
         let images = header.images(behind.len() as u64).unwrap();
         let at = |extent: abi::Extent| &behind[extent.offset as usize..][..extent.length as usize];
-        assert_eq!(at(images.llsc), &guest[..]);
+        assert_eq!(at(images.llsc.unwrap()), &guest[..]);
         assert_eq!(at(images.lse.unwrap()), &other[..]);
         assert_eq!(at(images.initrd.unwrap()), [7; 10]);
         assert_eq!(behind.len(), 4 * PAGE);
         assert_eq!(Image::parse(&packed).unwrap().size, packed.len() as u64);
+    }
+
+    #[test]
+    fn a_guest_with_lse_may_be_the_only_one() {
+        let parts = Parts {
+            llsc: None,
+            lse: Some(&image(PAGE + 1)),
+            initrd: Some(&[7; 10]),
+            source: Source::Ours,
+        };
+        let packed = pack(&image(PAGE), parts).unwrap();
+        let images = header(&packed[PAGE..]).images(4 * PAGE as u64).unwrap();
+        let at = |part: Option<abi::Extent>| part.map(|part| (part.offset, part.length));
+        assert_eq!((images.llsc, at(images.lse)), (None, Some((0, 4097))));
+        assert_eq!(at(images.initrd), Some((8192, 10)));
+        assert_eq!(&packed[4 * PAGE..4 * PAGE + 10], &[7; 10]);
     }
 
     #[test]
@@ -233,6 +255,11 @@ pub mod tests {
     fn what_does_not_begin_or_end_well_is_not_packed() {
         assert!(pack(&[0; PAGE], only(&image(64))).is_err());
         assert!(pack(&image(PAGE + 1), only(&image(64))).is_err());
+        let none = Parts {
+            llsc: None,
+            ..only(&[])
+        };
+        assert!(pack(&image(PAGE), none).is_err());
     }
 
     /// Returns an ELF file with one segment: `data` at `address`, `size` bytes in memory.

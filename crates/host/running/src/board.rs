@@ -55,8 +55,8 @@ pub struct Cpus {
     pub model: String,
     /// The known models, each with its properties for QEMU or a description for gem5.
     pub models: BTreeMap<String, String>,
-    /// Names of the models without FEAT_LSE, for decisions before the boot. During the boot, the machine itself chooses
-    /// the image.
+    /// Names of the models without FEAT_LSE. This list decides which image of our guest a boot gets; if a boot has both,
+    /// the machine itself chooses.
     #[serde(default)]
     pub without_lse: Vec<String>,
     /// Frequency of the counter, in Hz, for each metric.

@@ -84,7 +84,7 @@ impl Ready {
         };
         let (emulator, built) = thread::scope(|scope| {
             let emulator = scope.spawn(|| account.charge(emulator));
-            let built = timings::time_part(Part::Pack, || interrupt::or(job.load.build()));
+            let built = timings::time_part(Part::Pack, || interrupt::or(job.build()));
             let emulator = emulator.join().unwrap_or_else(|panic| resume_unwind(panic));
             anyhow::Ok((emulator?, built?))
         })?;
@@ -286,7 +286,7 @@ fn symbols_of_boot(job: &Job, variant: Variant, built: &Built) -> Symbols {
     if variant.under == Under::Rouse {
         symbols.add_image(symbols::HYPERVISOR, &built.hypervisor, base);
     }
-    if let Some(guest) = &built.guest(job.image(variant)).elf {
+    if let Some(guest) = built.guest_elf(job.image(variant)) {
         let base = base.filter(|_| variant.under == Under::None);
         symbols.add_image(symbols::GUEST, guest, base);
     }

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use plan::Atomics;
 
 use crate::board::Board;
+use crate::images;
 use crate::job::{Load, Variant};
 use crate::options::{For, ImageArgs};
 use shell::failure::{BadInput, bad_input};
@@ -78,9 +79,9 @@ pub fn image(args: &ImageArgs) -> Result<()> {
         claim("cmdline.txt")?,
     );
     interrupt::catch()?;
-    let built = interrupt::or(load.build())?;
+    let built = interrupt::or(load.build(&images::every_kind()))?;
     hypervisor.write_bytes(&read_file(&built.packed)?)?;
-    guest.write_bytes(&read_file(&built.guest(atomics).image)?)?;
+    guest.write_bytes(&read_file(built.guest_image(atomics)?)?)?;
     config.write_bytes(CONFIG.as_bytes())?;
     let arguments = load.boot_arguments(Variant::of(choice));
     line.write_bytes(format!("{arguments}\n").as_bytes())?;

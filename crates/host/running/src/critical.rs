@@ -105,7 +105,7 @@ impl Watcher {
 /// Returns the code whose samples are observed. `None` if the code has no marks. Our guest at EL1 is not followed if
 /// KVM's host is at EL1 too: in such boots, none of the guest's samples were found.
 fn new_chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
-    let ours = built.guest(job.image(variant)).elf.as_ref();
+    let ours = built.guest_elf(job.image(variant));
     let program = built.program.as_ref();
     let marked = ours.map(|elf| (1, elf)).or(program.map(|elf| (0, elf)));
     let has_host_at_el1 = matches!(variant.under, Under::KvmNvhe | Under::KvmProtected);

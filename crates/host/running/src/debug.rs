@@ -81,7 +81,7 @@ fn wait_for_debugger(command: &mut Command, stub: &Path) {
 fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<'b>> {
     let elf = match variant.under {
         Under::Rouse => &built.hypervisor,
-        Under::None => built.guest(job.image(variant)).elf.as_ref()?,
+        Under::None => built.guest_elf(job.image(variant))?,
         // The first instructions are not ours.
         Under::Xen | Under::Bao | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
     };

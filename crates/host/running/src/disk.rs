@@ -23,7 +23,7 @@ use anyhow::{Context, Result};
 
 use plan::Choice;
 
-use crate::images::Built;
+use crate::images::{self, Built};
 use crate::job::{Load, Variant};
 use crate::options::ImageArgs;
 use shell::failure::{BadInput, bad_input};
@@ -51,7 +51,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     };
     let copy = Output::claim_disk("--out", &path, disks)?;
     interrupt::catch()?;
-    let built = interrupt::or(load.build())?;
+    let built = interrupt::or(load.build(&images::every_kind()))?;
     copy.write_bytes(&with(&built, &text)?)?;
     say!("{}", output::shown(&path));
     print_lines(next_step(&load).lines());

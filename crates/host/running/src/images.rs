@@ -7,12 +7,13 @@ mod flags;
 
 pub use compile::{dirty_firmware, monitor, on_linux, recorder, test_kernel};
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 
-use plan::{Atomics, Planted, Program, Under};
+use plan::{Atomics, Planted, Program, Under, Word};
 use vmm::archive;
 use wire::Source;
 
@@ -74,25 +75,26 @@ impl Guest<'_> {
     }
 }
 
+/// Files of our guest for one kind of atomics.
 #[derive(Debug)]
-pub struct GuestFiles {
+struct OurFiles {
     /// Image for the bare machine.
-    pub image: PathBuf,
-    /// The guest's ELF file with symbols, if the guest is ours.
-    pub elf: Option<PathBuf>,
+    image: PathBuf,
+    /// ELF file with symbols.
+    elf: PathBuf,
 }
 
 /// The built files. The files stay unchanged while this value exists, even if another run builds.
 #[derive(Debug)]
 pub struct Built {
-    /// Image to boot: the hypervisor with both images of the guest.
+    /// Image to boot: the hypervisor with the images of the guest.
     pub packed: PathBuf,
     /// The hypervisor with its symbols.
     pub hypervisor: PathBuf,
-    /// The image that every CPU can run, or another kernel.
-    llsc: GuestFiles,
-    /// The image of our own guest with LSE atomics.
-    lse: Option<GuestFiles>,
+    /// Our guest for each kind of atomics that was needed.
+    ours: BTreeMap<Atomics, OurFiles>,
+    /// The image of another kernel.
+    given: Option<PathBuf>,
     /// Another kernel's initial RAM disk.
     pub initrd: Option<PathBuf>,
     /// The ELF file of the program in the RAM disk that measures Linux.
@@ -107,12 +109,17 @@ pub struct Built {
 }
 
 impl Built {
-    /// Returns our guest, compiled for `atomics`, or the user's kernel.
-    pub fn guest(&self, atomics: Atomics) -> &GuestFiles {
-        match (atomics, &self.lse) {
-            (Atomics::Lse, Some(lse)) => lse,
-            (Atomics::Lse, None) | (Atomics::Llsc, _) => &self.llsc,
-        }
+    /// Returns the image of our guest, compiled for `atomics`, or of the user's kernel.
+    pub fn guest_image(&self, atomics: Atomics) -> Result<&PathBuf> {
+        let ours = || self.ours.get(&atomics).map(|files| &files.image);
+        let image = self.given.as_ref().or_else(ours);
+        image.with_context(|| format!("no guest was built for atomics {atomics}"))
+    }
+
+    /// Returns the ELF file with symbols of our guest, compiled for `atomics`. `None` if the guest is the user's
+    /// kernel.
+    pub fn guest_elf(&self, atomics: Atomics) -> Option<&PathBuf> {
+        self.ours.get(&atomics).map(|files| &files.elf)
     }
 
     /// Returns the version of the hypervisor `under`, if it is not Rouse and was provided.
@@ -126,24 +133,36 @@ impl Built {
     }
 
     pub const fn is_ours(&self) -> bool {
-        self.llsc.elf.is_some()
+        self.given.is_none()
     }
 }
 
-/// Builds, flattens and packs images for measurements.
+/// Builds, flattens and packs images for measurements, with our guest for every kind of atomics.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
-    build_planted(board, guest, Planted::NOTHING)
+    build_planted(board, guest, &every_kind(), Planted::NOTHING)
 }
 
-/// Like [`build`], but builds the `planted` images for tests.
-pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Built> {
-    let compiled = compile_once(guest.binary(), planted)?;
-    let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
-    let flat = match (llsc, guest) {
-        (Some(llsc), _) => &llsc.flat,
-        (None, Guest::Given(given)) => &given.image,
-        (None, Guest::Ours(_)) => bail!("the guest was not built"),
+/// Returns every kind of atomics, for images that run on any machine.
+pub fn every_kind() -> BTreeSet<Atomics> {
+    Atomics::ALL.iter().copied().collect()
+}
+
+/// Like [`build`], but builds the `planted` images for tests, and our guest only for the kinds of atomics that are
+/// `needed`.
+pub fn build_planted(
+    board: &str,
+    guest: Guest,
+    needed: &BTreeSet<Atomics>,
+    planted: Planted,
+) -> Result<Built> {
+    let compiled = compile_once(guest.binary(), needed, planted)?;
+    let llsc = compiled.guests.get(&Atomics::Llsc);
+    let lse = compiled.guests.get(&Atomics::Lse);
+    let given = match guest {
+        Guest::Given(given) => Some(given.image.as_slice()),
+        Guest::Ours(_) => None,
     };
+    let flat = given.or_else(|| llsc.map(|llsc| llsc.flat.as_slice()));
     let flat_lse = lse.map(|lse| lse.flat.as_slice());
     let measures = matches!(
         guest,
@@ -168,7 +187,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
         _ => made.as_deref(),
     };
     let parts = Parts {
-        guest: flat,
+        llsc: flat,
         lse: flat_lse,
         initrd,
         source: guest.source(),
@@ -177,7 +196,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
     let files = [
         (PACKED, Some(packed.as_slice())),
         ("hypervisor.elf", Some(compiled.hypervisor.elf.as_slice())),
-        ("guest.img", Some(flat)),
+        ("guest.img", flat),
         ("guest.elf", llsc.map(|llsc| llsc.elf.as_slice())),
         ("guest-lse.img", flat_lse),
         ("guest-lse.elf", lse.map(|lse| lse.elf.as_slice())),
@@ -194,17 +213,22 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
     }
     let kept = store::find_or_make(&folder(), &kind, &files)?;
     let at = |name: &str| kept.path.join(name);
+    let of = |atomics| {
+        let [image, elf] = match atomics {
+            Atomics::Llsc => ["guest.img", "guest.elf"],
+            Atomics::Lse => ["guest-lse.img", "guest-lse.elf"],
+        };
+        let files = OurFiles {
+            image: at(image),
+            elf: at(elf),
+        };
+        (atomics, files)
+    };
     Ok(Built {
         packed: at(PACKED),
         hypervisor: at("hypervisor.elf"),
-        llsc: GuestFiles {
-            image: at("guest.img"),
-            elf: llsc.is_some().then(|| at("guest.elf")),
-        },
-        lse: lse.is_some().then(|| GuestFiles {
-            image: at("guest-lse.img"),
-            elf: Some(at("guest-lse.elf")),
-        }),
+        ours: compiled.guests.keys().copied().map(of).collect(),
+        given: given.map(|_| at("guest.img")),
         initrd: initrd.is_some().then(|| at(INITRD)),
         program: program.is_some().then(|| at("program.elf")),
         host: None,

@@ -70,7 +70,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     // A boot on the bare machine has no firmware: see boards/virt-uefi.toml.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
-        let image = &built.guest(job.image(variant)).image;
+        let image = built.guest_image(job.image(variant))?;
         if let Some(trusted) = board.machine.trusted_loader()
             && trusted.starts == Starts::Image
         {

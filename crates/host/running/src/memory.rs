@@ -158,13 +158,13 @@ struct Needs {
 impl Needs {
     fn of(job: &Job, built: &Built, variant: Variant) -> Result<Self> {
         let under = variant.under;
-        let guest = built.guest(job.image(variant));
+        let path = built.guest_image(job.image(variant))?;
         let cpus = u64::from(job.cpus).min(MAX_CPUS as u64);
-        let file = fs::read(&guest.image)?;
+        let file = fs::read(path)?;
         let Ok(image) = Image::parse(&file) else {
             bad_input!("--guest: it is not an arm64 Image");
         };
-        let own = match &guest.elf {
+        let own = match built.guest_elf(job.image(variant)) {
             Some(elf) => bytes_of_own_guest(elf, job, variant)?,
             None => 0,
         };
@@ -188,7 +188,7 @@ impl Needs {
             | Under::Bao
             | Under::Kvm
             | Under::KvmNvhe
-            | Under::KvmProtected => (&guest.image, None),
+            | Under::KvmProtected => (path, None),
         };
         Ok(Self {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),

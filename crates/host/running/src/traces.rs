@@ -63,7 +63,7 @@ impl TracesOfBoot {
                 bytes: bytes.into(),
             });
         };
-        if let Some(guest) = &built.guest(job.image(variant)).elf {
+        if let Some(guest) = built.guest_elf(job.image(variant)) {
             add("guest", &[1], Form::Elf, read_file(guest)?);
         }
         if let Some(guest) = &job.load.guest {

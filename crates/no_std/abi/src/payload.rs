@@ -4,16 +4,16 @@
 use core::fmt;
 
 /// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. After it comes the
-/// guest that uses load-exclusive and store-exclusive, padded to pages, and then, if they exist,
-/// the same guest with LSE atomics and the guest's initial RAM disk.
+/// guest that uses load-exclusive and store-exclusive, the same guest with LSE atomics, and the guest's
+/// initial RAM disk, each padded to pages. One of the two images can be missing, and so can the RAM disk.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PayloadHeader {
     /// [`PayloadHeader::MAGIC`].
     pub magic: u64,
-    /// Bytes of the image that follows the header.
-    pub length: u64,
-    /// Bytes of the next image, with LSE atomics; 0 if there is none.
+    /// Bytes of the image that runs on every CPU; 0 if there is none.
+    pub llsc: u64,
+    /// Bytes of the image with LSE atomics; 0 if there is none.
     pub lse: u64,
     /// Bytes of the initial RAM disk, which comes last; 0 if there is none.
     pub initrd: u64,
@@ -33,8 +33,8 @@ pub struct Extent {
 /// The images that follow a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Images {
-    /// The image that runs on every CPU.
-    pub llsc: Extent,
+    /// The image that runs on every CPU. There is this one or the next, or both.
+    pub llsc: Option<Extent>,
     /// The image with LSE atomics.
     pub lse: Option<Extent>,
     /// The initial RAM disk.
@@ -44,12 +44,8 @@ pub struct Images {
 impl Images {
     /// Returns the number of bytes of all parts, including padding between them.
     #[must_use]
-    pub const fn length(&self) -> u64 {
-        let last = match (self.initrd, self.lse) {
-            (Some(last), _) | (None, Some(last)) => last,
-            (None, None) => self.llsc,
-        };
-        last.offset + last.length
+    pub fn length(&self) -> u64 {
+        Extent::end_of([self.llsc, self.lse, self.initrd])
     }
 }
 
@@ -69,31 +65,33 @@ impl PayloadHeader {
         if self.magic != Self::MAGIC {
             return Err(NoPayload::Magic);
         }
-        if self.length == 0 || self.length > room {
-            return Err(NoPayload::Length(self.length));
+        if self.llsc == 0 && self.lse == 0 {
+            return Err(NoPayload::Length(0));
         }
-        let llsc = Extent {
-            offset: 0,
-            length: self.length,
-        };
-        let lse = llsc.next_part(self.lse, room)?;
-        let initrd = lse.unwrap_or(llsc).next_part(self.initrd, room)?;
+        let llsc = Extent::after(0, self.llsc, room)?;
+        let lse = Extent::after(Extent::end_of([llsc]), self.lse, room)?;
+        let initrd = Extent::after(Extent::end_of([llsc, lse]), self.initrd, room)?;
         Ok(Images { llsc, lse, initrd })
     }
 }
 
 impl Extent {
-    /// Returns the next extent, of `length` bytes, or `None` if `length` is 0.
-    fn next_part(self, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
+    /// Returns the extent of `length` bytes that follows the bytes up to `end`, or `None` if `length` is 0.
+    fn after(end: u64, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
         if length == 0 {
             return Ok(None);
         }
-        let end = self.offset.checked_add(self.length);
-        let offset = end.and_then(|end| end.checked_next_multiple_of(PayloadHeader::ALIGN));
+        let offset = end.checked_next_multiple_of(PayloadHeader::ALIGN);
         let fits =
             offset.filter(|offset| offset.checked_add(length).is_some_and(|end| end <= room));
         let offset = fits.ok_or(NoPayload::Length(length))?;
         Ok(Some(Self { offset, length }))
+    }
+
+    /// Returns the offset at which the last of `parts`, which are in order, ends; 0 without parts.
+    fn end_of<const N: usize>(parts: [Option<Self>; N]) -> u64 {
+        let last = parts.into_iter().flatten().next_back();
+        last.map_or(0, |part| part.offset + part.length)
     }
 }
 

@@ -51,21 +51,21 @@ fn numbers_are_places_and_names_are_distinct() {
 
 #[test]
 fn a_payload_is_behind_its_magic_and_fits() {
-    let header = |magic, length, lse| PayloadHeader {
+    let header = |magic, llsc, lse| PayloadHeader {
         magic,
-        length,
+        llsc,
         lse,
         initrd: 0,
         source: 0,
     };
     let of = |length, lse| header(PayloadHeader::MAGIC, length, lse);
     let one = of(100, 0);
-    let llsc = Extent {
+    let first = Extent {
         offset: 0,
         length: 100,
     };
     let only = Images {
-        llsc,
+        llsc: Some(first),
         lse: None,
         initrd: None,
     };
@@ -74,6 +74,13 @@ fn a_payload_is_behind_its_magic_and_fits() {
     let longest = of(u64::MAX, 0);
     assert_eq!(longest.images(1 << 40), Err(NoPayload::Length(u64::MAX)));
     assert_eq!(of(0, 0).images(1), Err(NoPayload::Length(0)));
+    let only = Images {
+        llsc: None,
+        lse: Some(first),
+        initrd: None,
+    };
+    assert_eq!(of(0, 100).images(100), Ok(only));
+    assert_eq!(of(0, 100).images(99), Err(NoPayload::Length(100)));
     let none = header(0, 100, 0).images(100).unwrap_err();
     assert_eq!(none.to_string(), "no guest in this image");
     assert!(one.images(1).unwrap_err().to_string().contains("0x64"));
@@ -81,9 +88,9 @@ fn a_payload_is_behind_its_magic_and_fits() {
 
 #[test]
 fn the_second_image_of_a_payload_begins_on_a_page() {
-    let of = |length, lse| PayloadHeader {
+    let of = |llsc, lse| PayloadHeader {
         magic: PayloadHeader::MAGIC,
-        length,
+        llsc,
         lse,
         initrd: 0,
         source: 0,
@@ -105,7 +112,7 @@ fn the_second_image_of_a_payload_begins_on_a_page() {
 fn the_initial_ram_disk_of_a_payload_is_behind_its_images() {
     let of = |lse, initrd| PayloadHeader {
         magic: PayloadHeader::MAGIC,
-        length: 5000,
+        llsc: 5000,
         lse,
         initrd,
         source: 0,

@@ -30,8 +30,8 @@ pub fn image_sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let images = [
         ("hypervisor", Some(&bench.built.hypervisor)),
-        ("guest", bench.measuring.guest(bench.atomics).elf.as_ref()),
-        ("trials", bench.built.guest(bench.atomics).elf.as_ref()),
+        ("guest", bench.measuring.guest_elf(bench.atomics)),
+        ("trials", bench.built.guest_elf(bench.atomics)),
     ];
     for (name, path) in images {
         let Some(path) = path else { continue };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boots images with the recorder, and reads the recorder's traces.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use plan::{Atomics, Program, Under};
+use plan::{Atomics, Planted, Program, Under};
 
 use super::costs::Mode;
 use super::trace::Trace;
@@ -73,15 +74,18 @@ impl Bench {
         let first = job(board, Mode::Inject, CPUS, &format!("{ALL_PATHS} {lent}"))?;
         let Ready { emulator, built } = Ready::make(&first)?;
         let measuring = Guest::Ours(Program::Measuring);
-        let measuring = interrupt::or(images::build(&first.board().name, measuring))?;
+        let atomics = first.image(first.variant());
+        let needed = BTreeSet::from([atomics]);
+        let board_name = &first.board().name;
+        let measuring = images::build_planted(board_name, measuring, &needed, Planted::NOTHING);
         Ok(Self {
             emulator,
             built,
-            measuring,
+            measuring: interrupt::or(measuring)?,
             lent,
             plugin: interrupt::or(images::recorder())?,
             board: board.into(),
-            atomics: first.image(first.variant()),
+            atomics,
             limits: *limits,
         })
     }

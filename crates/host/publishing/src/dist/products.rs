@@ -44,7 +44,7 @@ pub fn build_products() -> Result<Vec<Product>> {
         ("guest.img", Atomics::Llsc, GUEST_LLSC),
         ("guest-lse.img", Atomics::Lse, GUEST_LSE),
     ] {
-        let image = fs::read(&built.guest(atomics).image)?;
+        let image = fs::read(built.guest_image(atomics)?)?;
         products.push(plain_file(name, about, &[GUEST], image));
     }
     let monitor = images::monitor()?;

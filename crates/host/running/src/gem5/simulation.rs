@@ -55,7 +55,7 @@ impl Simulation {
         let (image, initrd, memory) = match variant.under {
             Under::Rouse => (built.packed.clone(), None, ram),
             Under::None => {
-                let image = &built.guest(job.image(variant)).image;
+                let image = built.guest_image(job.image(variant))?;
                 (image.clone(), built.initrd.clone(), ram)
             }
             Under::Bao => {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiles the programs with Cargo, each once in a run.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
+use std::iter;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,51 +55,68 @@ impl Compiled {
     }
 }
 
-/// The hypervisor, and our own guest for each kind of atomic instructions.
+/// The hypervisor, and our own guest for each needed kind of atomic instructions.
 #[derive(Debug)]
-pub struct Pair {
-    pub hypervisor: Compiled,
-    pub llsc: Option<Compiled>,
-    pub lse: Option<Compiled>,
+pub struct Set {
+    pub hypervisor: Arc<Compiled>,
+    pub guests: BTreeMap<Atomics, Arc<Compiled>>,
 }
 
-/// Compiles the hypervisor and the `guest`.
-pub fn compile_once(guest: Option<PackageBinary>, planted: Planted) -> Result<Arc<Pair>> {
-    static PAIRS: Once<(Option<PackageBinary>, Planted), Pair> = Once::new();
-    PAIRS.get((guest, planted), || {
-        toolchain::ensure_target(toolchain::TARGET)?;
-        building(|sources| compile(sources, guest, planted))
-    })
-}
-
-fn compile(sources: &Sources, guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
-    let mut binaries = vec![Binary {
+/// Compiles the hypervisor, and the `guest` for the kinds of atomic instructions that are `needed`. Each is compiled
+/// once, whatever other images are needed later.
+pub fn compile_once(
+    guest: Option<PackageBinary>,
+    needed: &BTreeSet<Atomics>,
+    planted: Planted,
+) -> Result<Set> {
+    static COMPILED: Once<(Atomics, Binary), Compiled> = Once::new();
+    let hypervisor = Binary {
         package: HYPERVISOR,
         name: HYPERVISOR,
         planted: planted.hypervisor,
-    }];
-    binaries.extend(guest.map(|(package, name)| Binary {
+    };
+    let guest = guest.map(|(package, name)| Binary {
         package,
         name,
         planted: planted.guest,
-    }));
+    });
+    let guests = guest
+        .into_iter()
+        .flat_map(|guest| needed.iter().map(move |&atomics| (atomics, guest)));
+    let keys: Vec<_> = iter::once((Atomics::Llsc, hypervisor))
+        .chain(guests)
+        .collect();
+    let mut compiled = COMPILED
+        .get_all(&keys, |missing| {
+            toolchain::ensure_target(toolchain::TARGET)?;
+            building(|sources| compile(sources, missing))
+        })?
+        .into_iter();
+    let hypervisor = compiled.next().context("the hypervisor was not compiled")?;
+    let kinds = keys[1..].iter().map(|&(atomics, _)| atomics);
+    Ok(Set {
+        hypervisor,
+        guests: kinds.zip(compiled).collect(),
+    })
+}
+
+fn compile(sources: &Sources, binaries: &[(Atomics, Binary)]) -> Result<Vec<Compiled>> {
+    let build = |of: Atomics| {
+        let those = binaries.iter().filter(|(atomics, _)| *atomics == of);
+        let those: Vec<_> = those.map(|&(_, binary)| binary).collect();
+        cargo_build(sources, &those, of)
+    };
     // Most of the time is spent in the last step, which uses one CPU, so the builds run in parallel.
     thread::scope(|scope| {
-        let ours = &binaries[1..];
         let account = Account::of_this_thread();
-        let lse = scope.spawn(move || account.charge(|| cargo_build(sources, ours, Atomics::Lse)));
-        cargo_build(sources, &binaries, Atomics::Llsc)?;
+        let lse = scope.spawn(move || account.charge(|| build(Atomics::Lse)));
+        build(Atomics::Llsc)?;
         lse.join().unwrap_or_else(|panic| resume_unwind(panic))
     })?;
-    let guest = |atomics| {
-        let read = guest.map(|(package, binary)| Compiled::read_built(package, binary, atomics));
-        read.transpose()
+    let read = |&(atomics, binary): &(Atomics, Binary)| {
+        Compiled::read_built(binary.package, binary.name, atomics)
     };
-    Ok(Pair {
-        hypervisor: Compiled::read_built(HYPERVISOR, HYPERVISOR, Atomics::Llsc)?,
-        llsc: guest(Atomics::Llsc)?,
-        lse: guest(Atomics::Lse)?,
-    })
+    binaries.iter().map(read).collect()
 }
 
 /// Returns the arm64 Image that stands in for another kernel in tests.
@@ -235,7 +254,7 @@ fn read_elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
 }
 
 /// A binary to build.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Binary {
     package: &'static str,
     name: &'static str,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images to boot, and their boot arguments.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use plan::{
-    Arguments, CHECKPOINT, Choice, GUEST_STATES, GuestStates, LinuxCpuidle, Machine, PREFIX, Plan,
-    Planted, Program, SEED, SURVEY, Under,
+    Arguments, Atomics, CHECKPOINT, Choice, GUEST_STATES, GuestStates, LinuxCpuidle, Machine,
+    PREFIX, Plan, Planted, Program, SEED, SURVEY, Under,
 };
 
 use super::Variant;
@@ -149,9 +151,10 @@ impl Load {
         }
     }
 
-    /// Builds and packs the images that the boot arguments need.
-    pub fn build(&self) -> Result<Built> {
-        images::build_planted(&self.board.name, self.packed(), self.planted())
+    /// Builds and packs the images that the boot arguments need, with our guest for the kinds of atomics that are
+    /// `needed`.
+    pub fn build(&self, needed: &BTreeSet<Atomics>) -> Result<Built> {
+        images::build_planted(&self.board.name, self.packed(), needed, self.planted())
     }
 
     /// Returns which images to build for tests. All variants of a job share them.

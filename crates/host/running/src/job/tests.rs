@@ -345,6 +345,21 @@ fn many_cells_are_dealt_out_to_several_boots() {
 }
 
 #[test]
+fn only_images_that_boots_run_are_built() {
+    let images = |options: &[&str]| {
+        let needed = job(options).unwrap().needed_images();
+        let needed: Vec<_> = needed.iter().map(ToString::to_string).collect();
+        needed.join(" ")
+    };
+    assert_eq!(images(&[]), "lse");
+    assert_eq!(images(&["--cpu", "cortex-a72"]), "llsc");
+    assert_eq!(images(&["--atomics", "llsc"]), "llsc");
+    assert_eq!(images(&["--atomics", "lse,llsc"]), "llsc lse");
+    let without = ["--atomics", "lse,llsc", "--cpu", "cortex-a72"];
+    assert_eq!(images(&without), "llsc");
+}
+
+#[test]
 fn a_boot_for_each_setting_of_what_cells_can_not_turn() {
     let titles = |options: &[&str]| {
         let variants = job(options).unwrap().variants().unwrap();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The differences between a job's boots: the hypervisor, its settings, and the guest's image.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use plan::{Atomics, Choice, Given, Shard, Under};
@@ -8,6 +9,7 @@ use plan::{Atomics, Choice, Given, Shard, Under};
 use anyhow::Result;
 
 use super::{Job, Load};
+use crate::images::Built;
 use crate::options::{Boot, Metric};
 use shell::failure::bad_input;
 
@@ -174,8 +176,19 @@ impl Job {
         Ok(givens.into_iter().map(Some).collect())
     }
 
-    /// Returns the guest's image that a boot should run according to the board's file. It serves decisions before the
-    /// machine itself has chosen the image.
+    /// Builds and packs the images that the job's boots need.
+    pub fn build(&self) -> Result<Built> {
+        self.load.build(&self.needed_images())
+    }
+
+    /// Returns the images of our guest that the job's boots run.
+    pub(super) fn needed_images(&self) -> BTreeSet<Atomics> {
+        let choices = self.choices();
+        let boots = choices.iter().map(|&choice| Variant::of(choice));
+        boots.map(|boot| self.image(boot)).collect()
+    }
+
+    /// Returns the image of our guest that a boot runs, according to the board's file.
     pub fn image(&self, variant: Variant) -> Atomics {
         match variant.choice.atomics {
             Some(Atomics::Llsc) => Atomics::Llsc,

@@ -52,7 +52,7 @@ impl GuestBoot {
         }
         guest_arguments += &level_below(variant);
         // vCPUs have the features of the host's CPUs.
-        let image = &built.guest(job.image(variant)).image;
+        let image = built.guest_image(job.image(variant))?;
         let mut files = vec![(GUEST, fs::read(image)?)];
         if let Some(initrd) = &built.initrd {
             words.push(format!("--initrd={INITRD}"));

@@ -73,7 +73,7 @@ fn refuse_plan(args: &ImageArgs) -> Result<()> {
 /// Returns the program, followed by the guests.
 pub fn bytes(built: &Built, program: &[u8]) -> Result<Vec<u8>> {
     let image = |atomics| {
-        let path = &built.guest(atomics).image;
+        let path = built.guest_image(atomics)?;
         fs::read(path).with_context(|| path.display().to_string())
     };
     let payload = Payload {

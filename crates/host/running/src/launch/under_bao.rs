@@ -155,7 +155,7 @@ fn memory(job: &Job) -> u64 {
 
 /// Returns the offsets of the guest's parts, the contents of the kernel, and the contents of the initial RAM disk.
 fn parts(job: &Job, variant: Variant, built: &Built) -> Result<(BaoLayout, Vec<u8>, Vec<u8>)> {
-    let kernel = fs::read(&built.guest(job.image(variant)).image)?;
+    let kernel = fs::read(built.guest_image(job.image(variant))?)?;
     let initrd = built.initrd.as_ref().map(fs::read).transpose()?;
     let initrd = initrd.unwrap_or_default();
     let image = Image::parse(&kernel).map_err(|why| anyhow!("the guest: {why}"))?;

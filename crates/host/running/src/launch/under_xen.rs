@@ -53,7 +53,7 @@ pub fn under_xen(
         };
         arguments += &format!(" {PREFIX}under={under} {PREFIX}given-trap={trap}");
     }
-    let image = &built.guest(job.image(variant)).image;
+    let image = built.guest_image(job.image(variant))?;
     let guest = format!(
         "guest-loader,addr={MODULE:#x},kernel={},bootargs={}",
         double_commas(image.display().to_string()),

@@ -20,7 +20,7 @@ const XEN_TREE: u64 = ALIGN;
 
 /// Refuses a guest that a hypervisor other than Rouse could not load.
 pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
-    let file = fs::read(&built.guest(job.image(variant)).image)?;
+    let file = fs::read(built.guest_image(job.image(variant))?)?;
     let Ok(image) = Image::parse(&file) else {
         bad_input!("--guest: it is not an arm64 Image");
     };

@@ -40,7 +40,7 @@ pub fn run() -> Result<()> {
     let measuring = Guest::Ours(Program::Measuring);
     let built = interrupt::or(images::build("virt", measuring))?;
     let of = |atomics| {
-        let elf = built.guest(atomics).elf.as_ref();
+        let elf = built.guest_elf(atomics);
         counts_in_elf(elf.context("the guest was not built")?)
     };
     check(&of(Atomics::Llsc)?, &of(Atomics::Lse)?)
