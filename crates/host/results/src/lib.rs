@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+mod build;
 pub mod capture;
 mod cell;
 mod checked_texts;
@@ -38,6 +39,7 @@ mod text_counts;
 mod types;
 mod words;
 
+pub use build::Build;
 pub use cell::{Cell, keys};
 pub use core_clocks::CoreClock;
 pub use energy::{EnergyModel, Watts};
@@ -47,7 +49,7 @@ pub use percentile_rounding::Rounded;
 pub use spreadsheet::csv;
 pub use stats::{Bounds, Stage, Stats};
 pub use text_counts::Repeated;
-pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
+pub use types::{Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
 pub use words::{help, valued};
 
 /// The unit of values if the counter counts instructions and skips time in which every CPU is idle, and if samples may

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cell, CoreClock, INSNS, checked_texts, json, merge};
+use crate::{Build, Cell, CoreClock, INSNS, checked_texts, json, merge};
 
 /// Version of the schema.
 const SCHEMA: u32 = 1;
@@ -77,38 +77,6 @@ pub struct Serrors {
     pub corrected: u64,
     /// Later restartable SErrors, whose error nothing had consumed.
     pub restartable: u64,
-}
-
-/// Sources and tools of the images.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(default)]
-pub struct Build {
-    /// Version of the compiler, from rustc's line `release`; empty if it is not known.
-    pub rustc: String,
-    /// The compiler's commit, 40 digits; empty where rustc does not report it.
-    pub rustc_commit: String,
-    /// Version of the compiler's LLVM.
-    pub llvm: String,
-    /// The tree's commit, 40 digits; empty outside a git repository.
-    pub commit: String,
-    /// Whether files of the tree differed from that commit.
-    pub dirty: bool,
-    /// SHA-256 of the packed image, 64 digits: the hypervisor with the images of the guest that the boots needed; empty
-    /// where none was packed.
-    pub image: String,
-}
-
-impl Build {
-    /// Whether both were built from the same sources by the same tools. The images themselves are compared only if files
-    /// differed from the commit: images of the same sources differ if their runs needed different guests.
-    pub fn is_of_same_sources(&self, other: &Self) -> bool {
-        let without_image = |build: &Self| Self {
-            image: String::new(),
-            ..build.clone()
-        };
-        let committed = !self.dirty && !self.commit.is_empty();
-        without_image(self) == without_image(other) && (committed || self.image == other.image)
-    }
 }
 
 /// One of several merged runs.
@@ -292,52 +260,7 @@ impl Serrors {
     }
 }
 
-impl Build {
-    /// Formats the compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
-    pub fn compiler_text(&self) -> String {
-        let parts = [
-            self.rustc_commit.clone(),
-            match self.llvm.as_str() {
-                "" => String::new(),
-                llvm => format!("LLVM {llvm}"),
-            },
-        ];
-        let more: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        match (self.rustc.as_str(), more.is_empty()) {
-            ("", _) => String::new(),
-            (rustc, true) => format!("rustc {rustc}"),
-            (rustc, false) => format!("rustc {rustc} ({})", more.join(", ")),
-        }
-    }
-
-    /// Formats the tree for people: its commit, and whether files have changed since.
-    pub fn tree_text(&self) -> String {
-        self.tree_text_with(self.commit.clone())
-    }
-
-    /// Formats the tree for people, with only the first digits of the commit.
-    pub fn short_tree(&self) -> String {
-        self.tree_text_with(self.commit.chars().take(12).collect())
-    }
-
-    fn tree_text_with(&self, commit: String) -> String {
-        match (commit.as_str(), self.dirty) {
-            ("", _) => String::new(),
-            (_, false) => commit,
-            (_, true) => format!("{commit}, with changes"),
-        }
-    }
-}
-
 impl Results {
-    /// Whether the images of both were built from the same sources; see [`Build::is_of_same_sources`].
-    pub fn is_of_same_sources(&self, other: &Self) -> bool {
-        match (&self.build, &other.build) {
-            (Some(ours), Some(theirs)) => ours.is_of_same_sources(theirs),
-            (ours, theirs) => ours.is_none() && theirs.is_none(),
-        }
-    }
-
     /// Creates results without any boot yet.
     pub fn new(board: &str, cpu: &str, emulator: Option<Emulator>) -> Self {
         let mut results = Self {
