@@ -2,6 +2,8 @@
 //! The sources and tools from which images were built. The comment of a field is also its description in
 //! docs/results.schema.json.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,21 +23,32 @@ pub struct Build {
     pub commit: String,
     /// Whether files of the tree differed from that commit.
     pub dirty: bool,
-    /// SHA-256 of the packed image, 64 digits: the hypervisor with the images of the guest that the boots needed; empty
-    /// where none was packed.
+    /// SHA-256 of the packed image without our own guests, 64 digits: the hypervisor, and another kernel with its initial
+    /// RAM disk; empty where none was packed.
     pub image: String,
+    /// SHA-256 of each image of our own guest that the boots needed, 64 digits, by its atomics: `llsc`, `lse`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub guests: BTreeMap<String, String>,
 }
 
 impl Build {
-    /// Whether both were built from the same sources by the same tools. The images themselves are compared only if files
-    /// differed from the commit: images of the same sources differ if their runs needed different guests.
+    /// Whether both were built from the same sources by the same tools, for runs that may have needed different guests of
+    /// ours. Without a guest in common, only a commit shows that the guests are of the same sources.
     pub fn is_of_same_sources(&self, other: &Self) -> bool {
-        let without_image = |build: &Self| Self {
-            image: String::new(),
+        let without_guests = |build: &Self| Self {
+            guests: BTreeMap::new(),
             ..build.clone()
         };
+        let mut common = self
+            .guests
+            .iter()
+            .filter_map(|(atomics, ours)| Some(ours == other.guests.get(atomics)?))
+            .peekable();
         let committed = !self.dirty && !self.commit.is_empty();
-        without_image(self) == without_image(other) && (committed || self.image == other.image)
+        let comparable = common.peek().is_some() || self.guests == other.guests;
+        without_guests(self) == without_guests(other)
+            && (committed || comparable)
+            && common.all(|alike| alike)
     }
 
     /// Formats the compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.

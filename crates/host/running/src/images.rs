@@ -19,10 +19,12 @@ use wire::Source;
 
 use crate::kvm::Host;
 use crate::xen::Xen;
-use compile::{PLANTED, PackageBinary, compile_once};
+use compile::{PLANTED, PackageBinary, Set, compile_once};
 use guests::kernel::{Given, Initrd};
 use guests::pack::{Parts, pack};
 use providing::bao::Bao;
+use results::Build;
+use shell::digest::sum;
 use shell::output::Output;
 use shell::places;
 use shell::store::{self, Kept};
@@ -91,6 +93,8 @@ pub struct Built {
     pub packed: PathBuf,
     /// The hypervisor with its symbols.
     pub hypervisor: PathBuf,
+    /// The programs in memory.
+    compiled: Set,
     /// Our guest for each kind of atomics that was needed.
     ours: BTreeMap<Atomics, OurFiles>,
     /// The image of another kernel.
@@ -120,6 +124,21 @@ impl Built {
     /// kernel.
     pub fn guest_elf(&self, atomics: Atomics) -> Option<&PathBuf> {
         self.ours.get(&atomics).map(|files| &files.elf)
+    }
+
+    /// Completes `build` with the hashes of the images.
+    pub fn identify(&self, build: Build) -> Result<Build> {
+        let mut rest = self.compiled.hypervisor.flat.clone();
+        for path in [&self.given, &self.initrd].into_iter().flatten() {
+            rest.extend(fs::read(path).with_context(|| path.display().to_string())?);
+        }
+        let guests = self.compiled.guests.iter();
+        let guests = guests.map(|(atomics, guest)| (atomics.to_string(), sum(&guest.flat)));
+        Ok(Build {
+            image: sum(&rest),
+            guests: guests.collect(),
+            ..build
+        })
     }
 
     /// Returns the version of the hypervisor `under`, if it is not Rouse and was provided.
@@ -229,6 +248,7 @@ pub fn build_planted(
         hypervisor: at("hypervisor.elf"),
         ours: compiled.guests.keys().copied().map(of).collect(),
         given: given.map(|_| at("guest.img")),
+        compiled,
         initrd: initrd.is_some().then(|| at(INITRD)),
         program: program.is_some().then(|| at("program.elf")),
         host: None,

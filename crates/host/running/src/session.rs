@@ -150,7 +150,7 @@ impl<'j> Run<'j> {
         show: Show,
         name: Option<&'j str>,
     ) -> Result<Self> {
-        let came = BootResults::new(job, emulator, built, lacks);
+        let came = BootResults::new(job, emulator, built, lacks)?;
         let stage = Stage {
             job,
             name,

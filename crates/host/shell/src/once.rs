@@ -11,13 +11,13 @@ use anyhow::{Result, ensure};
 #[derive(Debug)]
 pub struct Once<K, V>(Mutex<BTreeMap<K, Arc<V>>>);
 
-impl<K: Ord, V> Default for Once<K, V> {
+impl<K: Ord + Clone, V> Default for Once<K, V> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<K: Ord, V> Once<K, V> {
+impl<K: Ord + Clone, V> Once<K, V> {
     /// Creates the value without any results.
     pub const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
@@ -26,14 +26,8 @@ impl<K: Ord, V> Once<K, V> {
     /// Returns the result for `key`. Calls `make` if no earlier call has made this result, while other callers wait.
     /// After a failure, the next call tries again.
     pub fn get(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<Arc<V>> {
-        // A panic in `make` leaves the map as it was.
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.get(&key) {
-            return Ok(made.clone());
-        }
-        let new = Arc::new(make()?);
-        made.insert(key, new.clone());
-        Ok(new)
+        let mut one = self.get_all(&[key], |_| Ok(vec![make()?]))?;
+        Ok(one.swap_remove(0))
     }
 
     /// Like [`Self::get`], for several `keys`, whose results are in the same order. `make` gets only keys without a
@@ -42,10 +36,8 @@ impl<K: Ord, V> Once<K, V> {
         &self,
         keys: &[K],
         make: impl FnOnce(&[K]) -> Result<Vec<V>>,
-    ) -> Result<Vec<Arc<V>>>
-    where
-        K: Clone,
-    {
+    ) -> Result<Vec<Arc<V>>> {
+        // A panic in `make` leaves the map as it was.
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let missing: BTreeSet<_> = keys.iter().filter(|&key| !made.contains_key(key)).collect();
         let missing: Vec<_> = missing.into_iter().cloned().collect();

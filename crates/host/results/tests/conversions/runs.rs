@@ -103,24 +103,56 @@ fn clocks_of_one_core_are_near_each_other() {
     assert!(!joins(500_000, 501_001) && !joins(501_001, 500_000));
 }
 
-#[test]
-fn images_of_one_commit_with_different_guests_are_of_the_same_sources() {
-    let build = |commit: &str, dirty, image: &str| Build {
+/// Returns what a run of `commit` records about its images: the hash of the hypervisor with another kernel, and of our
+/// guests.
+fn build(commit: &str, dirty: bool, image: &str, guests: &[(&str, &str)]) -> Build {
+    let guests = guests
+        .iter()
+        .map(|&(atomics, sum)| (atomics.into(), sum.into()));
+    Build {
         commit: commit.into(),
         dirty,
         image: image.into(),
+        guests: guests.collect(),
         ..Build::default()
-    };
-    let clean = build("c0ffee", false, "llsc");
-    assert!(clean.is_of_same_sources(&build("c0ffee", false, "lse")));
-    assert!(!clean.is_of_same_sources(&build("c0ffef", false, "llsc")));
-    assert!(!clean.is_of_same_sources(&build("c0ffee", true, "llsc")));
-    // The commit does not identify these sources.
-    for (commit, dirty) in [("c0ffee", true), ("", false)] {
-        let one = build(commit, dirty, "llsc");
-        assert!(one.is_of_same_sources(&one.clone()));
-        assert!(!one.is_of_same_sources(&build(commit, dirty, "lse")));
     }
+}
+
+#[test]
+fn runs_of_one_commit_with_different_guests_are_of_the_same_sources() {
+    let (llsc, lse) = (("llsc", "1"), ("lse", "2"));
+    let one = build("c0ffee", false, "a", &[llsc]);
+    assert!(one.is_of_same_sources(&build("c0ffee", false, "a", &[lse])));
+    assert!(one.is_of_same_sources(&build("c0ffee", false, "a", &[lse, llsc])));
+    assert!(!one.is_of_same_sources(&build("c0ffef", false, "a", &[llsc])));
+    assert!(!one.is_of_same_sources(&build("c0ffee", true, "a", &[llsc])));
+    // Images for tests are of the same commit, too.
+    assert!(!one.is_of_same_sources(&build("c0ffee", false, "b", &[llsc])));
+    assert!(!one.is_of_same_sources(&build("c0ffee", false, "a", &[("llsc", "3"), lse])));
+    // A commit that is unknown or edited does not identify the guests.
+    for (commit, dirty) in [("c0ffee", true), ("", false)] {
+        let one = build(commit, dirty, "a", &[llsc]);
+        assert!(one.is_of_same_sources(&build(commit, dirty, "a", &[lse, llsc])));
+        assert!(!one.is_of_same_sources(&build(commit, dirty, "a", &[lse])));
+        let linux = build(commit, dirty, "a", &[]);
+        assert!(linux.is_of_same_sources(&linux.clone()) && !linux.is_of_same_sources(&one));
+    }
+}
+
+#[test]
+fn runs_of_two_kernels_at_one_commit_are_not_repetitions() {
+    let run = |label: &str, kernel: &str| {
+        let mut run = part(label, &[0]);
+        run.results.build = Some(build("c0ffee", false, kernel, &[]));
+        run
+    };
+    let runs = [run("plain", "1"), run("patched", "2"), run("again", "1")];
+    let groups = merge::group_repetitions(&runs);
+    let labels = groups.iter().map(|group| {
+        let labels: Vec<_> = group.iter().map(|run| &*run.label).collect();
+        labels.join(" ")
+    });
+    assert_eq!(labels.collect::<Vec<_>>(), ["plain again", "patched"]);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! Collects the results of a job's boots one by one, in their order.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, UNIX_EPOCH};
@@ -10,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use anyhow::{Result, anyhow};
 use plan::{Shard, Under};
 use results::merge::{self, Run as Measured};
-use results::{Build, Cell, Emulator, Results};
+use results::{Cell, Emulator, Results};
 
 use super::stage::Left;
 use crate::boot::{Lacks, TextFiles};
@@ -20,7 +19,6 @@ use crate::strict::BrokenRule;
 use crate::traces::TracesOfBoot;
 use crate::verdict::{Failure, judge, judge_reset};
 use providing::toolchain;
-use shell::digest::sum;
 use shell::interrupt::Signal;
 use shell::terminal::note;
 
@@ -99,11 +97,11 @@ impl<'j> BootResults<'j> {
         emulator: &crate::emulator::Emulator,
         built: &Built,
         lacks: &Lacks,
-    ) -> Self {
+    ) -> Result<Self> {
         let mut came = Self {
             job,
             kernel: job.load.kernel(),
-            nothing: no_results(job, Some(emulator.describe(job)), built),
+            nothing: no_results(job, Some(emulator.describe(job)), built)?,
             failed: BTreeMap::new(),
             results: Results::default(),
             dealt: Dealt::default(),
@@ -121,7 +119,7 @@ impl<'j> BootResults<'j> {
             }
             came.failed.insert(*under, failure);
         }
-        came
+        Ok(came)
     }
 
     /// Begins a repetition.
@@ -264,12 +262,11 @@ impl<'j> BootResults<'j> {
 }
 
 /// Returns the results of `job` before its first boot.
-fn no_results(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
+fn no_results(job: &Job, emulator: Option<Emulator>, built: &Built) -> Result<Results> {
     let mut results = Results {
-        build: toolchain::build().map(|build| Build {
-            image: fs::read(&built.packed).map_or_else(|_| String::new(), |bytes| sum(&bytes)),
-            ..build
-        }),
+        build: toolchain::build()
+            .map(|build| built.identify(build))
+            .transpose()?,
         ..Results::new(&job.board().name, &job.model, emulator)
     };
     let unders = job.unders.iter();
@@ -282,7 +279,7 @@ fn no_results(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
         .into_iter()
         .filter_map(|(name, words)| Some((name.into(), words?)));
     results.machine.handed_over = changed.collect();
-    results
+    Ok(results)
 }
 
 /// The start of the last repetition, in milliseconds.
