@@ -215,9 +215,9 @@ fn describe_machine(results: &Results) -> Markup {
         ("Hypervisor below", below),
         ("Features", or(&features.join(", "))),
     ];
-    let image = build.map(|build| build.image.as_str()).unwrap_or_default();
-    if !image.is_empty() {
-        rows.push(("Image", format!("SHA-256 {image}")));
+    let sums = build.map(Build::sums_text).unwrap_or_default();
+    if !sums.is_empty() {
+        rows.push(("Image", sums));
     }
     let clocks = clocks::clock_lines(results);
     if !clocks.is_empty() {

@@ -68,6 +68,16 @@ impl Build {
         }
     }
 
+    /// Formats the hashes of the images for people: `SHA-256 8d0e..., guest lse 5f3a...`.
+    pub fn sums_text(&self) -> String {
+        if self.image.is_empty() {
+            return String::new();
+        }
+        let guests = self.guests.iter();
+        let guests = guests.map(|(atomics, sum)| format!(", guest {atomics} {sum}"));
+        format!("SHA-256 {}{}", self.image, guests.collect::<String>())
+    }
+
     /// Formats the tree for people: its commit, and whether files have changed since.
     pub fn tree_text(&self) -> String {
         self.tree_text_with(self.commit.clone())

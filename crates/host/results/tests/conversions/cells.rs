@@ -36,6 +36,23 @@ fn compilers_and_trees_in_words() {
         [tree("", true), tree("12ab", false), tree("12ab", true)],
         ["", "12ab", "12ab, with changes"]
     );
+    let sums = |image: &str, guests: &[(&str, &str)]| {
+        let guests = guests
+            .iter()
+            .map(|&(atomics, sum)| (atomics.into(), sum.into()));
+        Build {
+            image: image.into(),
+            guests: guests.collect(),
+            ..Build::default()
+        }
+        .sums_text()
+    };
+    assert_eq!(sums("", &[]), "");
+    assert_eq!(sums("8d", &[]), "SHA-256 8d");
+    assert_eq!(
+        sums("8d", &[("llsc", "1"), ("lse", "2")]),
+        "SHA-256 8d, guest llsc 1, guest lse 2"
+    );
 }
 
 #[test]
