@@ -21,14 +21,14 @@ const REMEDY: Remedy = Remedy {
     missing: PROGRAM,
     instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",
 };
-/// Packages, all of the version with which the documents' counts were measured. Change the version in a commit of its
-/// own that states the counts before and after the change.
+/// Packages, all of a version that gives the documents' counts. Change the version in a commit of its own that states
+/// the counts before and after the change.
 const PACKAGES: [&str; 3] = [
     "qemu-system-arm/trixie-backports",
     "qemu-system-common/trixie-backports",
     "qemu-system-data/trixie-backports",
 ];
-const VERSION: &str = "1:11.1.3+ds-1~bpo13+1";
+const VERSION: &str = "1:11.1.3+ds-2~bpo13+1";
 const EFI: (&str, &str) = ("qemu-efi-aarch64", "2025.02-8+deb13u1");
 
 fn install_folder() -> PathBuf {
