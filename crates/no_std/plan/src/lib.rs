@@ -109,15 +109,20 @@ impl Shard {
     /// The single part that has every cell.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
-    /// Whether listed cell `number`, counted from 0, belongs to this part. If all rounds had the same direction, one of
-    /// two parts would get every cell that is slow because of a dimension with two values.
+    /// Whether listed cell `number`, counted from 0, belongs to this part.
     const fn has_cell(self, number: usize) -> bool {
-        let place = number % self.of as usize;
-        let place = match self.round(number) % 2 {
-            0 => place,
-            _ => self.of as usize - 1 - place,
+        number == self.cell(self.round(number))
+    }
+
+    /// Returns the number in the whole list of the cell that this part gets in `round`. If all rounds had the same
+    /// direction, one of two parts would get every cell that is slow because of a dimension with two values.
+    #[must_use]
+    pub const fn cell(self, round: usize) -> usize {
+        let place = match round % 2 {
+            0 => self.index - 1,
+            _ => self.of - self.index,
         };
-        place == self.index as usize - 1
+        round * self.of as usize + place as usize
     }
 
     /// Returns the round in which cell `number` is dealt out: its number within its part.

@@ -2,7 +2,7 @@
 //! Compares a plan's expansion with one written in the plainest way, as nested loops over the lists:
 //! the slowest list is outermost, and each cell is kept only where it first occurs.
 
-use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
+use plan::{Arguments, Cell, Machine, Plan, Shard, Wait, Workload};
 
 const MACHINE: Machine = Machine::COMPLETE;
 
@@ -244,6 +244,8 @@ fn the_shards_are_the_whole_dealt_out() {
     let order = [0, 1, 2, 2, 1, 0];
     for (number, cell) in whole.iter().enumerate() {
         assert_eq!(parts[order[number % 6]][number / 3], *cell);
+        let index = order[number % 6] as u32 + 1;
+        assert_eq!(Shard { index, of: 3 }.cell(number / 3), number);
     }
     // A part can be divided again.
     let halves = [

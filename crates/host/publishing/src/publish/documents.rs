@@ -232,4 +232,14 @@ mod tests {
         let told = changed_cells(SHOWN, kept, &now).unwrap();
         assert!(told.contains(&kept.cells[0].title()), "{told}");
     }
+
+    #[test]
+    fn cells_in_another_order_are_found() {
+        let kept = stored_results().unwrap();
+        let (_, kept) = kept.iter().find(|(board, _)| board == SHOWN).unwrap();
+        let mut now = kept.clone();
+        now.cells.swap(2, 3);
+        let told = changed_cells(SHOWN, kept, &now).unwrap();
+        assert!(told.contains("another order"), "{told}");
+    }
 }

@@ -161,7 +161,7 @@ pub fn stored_results() -> Result<Vec<(String, Results)>> {
         .collect()
 }
 
-/// Describes the cells of run `name` that differ from `kept`.
+/// Describes the cells of run `name` that differ from `kept`, or have another order.
 pub fn changed_cells(name: &str, kept: &Results, now: &Results) -> Option<String> {
     let figures = |results: &Results| -> BTreeMap<Vec<String>, (String, String)> {
         let cells = results.cells.iter();
@@ -169,6 +169,8 @@ pub fn changed_cells(name: &str, kept: &Results, now: &Results) -> Option<String
             .map(|cell| (cell.key(), (cell.title(), compared_figures(cell))))
             .collect()
     };
+    let order = |results: &Results| results.cells.iter().map(Cell::key).collect::<Vec<_>>();
+    let moved = order(kept) != order(now);
     let (kept, now) = (figures(kept), figures(now));
     let keys = kept
         .keys()
@@ -179,14 +181,19 @@ pub fn changed_cells(name: &str, kept: &Results, now: &Results) -> Option<String
         .filter_map(|key| kept.get(key).or(now.get(key)))
         .map(|(title, _)| title.as_str())
         .collect();
-    (!titles.is_empty()).then(|| {
-        let more = match titles.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let named = titles[..titles.len().min(NAMED)].join(", ");
-        format!("{FOLDER}/{name}.json: {named}{more} are not what this tree measures: cargo xtask dev publish {name}")
-    })
+    if titles.is_empty() {
+        return moved.then(|| {
+            format!("{FOLDER}/{name}.json: its cells have another order than this tree gives them: cargo xtask dev publish {name}")
+        });
+    }
+    let more = match titles.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = titles[..titles.len().min(NAMED)].join(", ");
+    Some(format!(
+        "{FOLDER}/{name}.json: {named}{more} are not what this tree measures: cargo xtask dev publish {name}"
+    ))
 }
 
 /// Returns the figures of a cell that are compared. The number of samples and their extremes are not among them,

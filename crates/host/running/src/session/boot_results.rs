@@ -51,13 +51,13 @@ struct Dealt {
     /// The index of their first cell in the results.
     first: usize,
     /// The number of each cell in the whole list.
-    places: Vec<u64>,
+    places: Vec<usize>,
 }
 
 impl Dealt {
     /// Sorts `cells` into the order of the whole list. A boot of `variant` has added the cells from index `new` on.
     fn put_in_order(&mut self, variant: Variant, new: usize, cells: &mut Vec<Cell>) {
-        let Shard { index, of } = variant.part;
+        let part = variant.part;
         let common = Some(Variant {
             part: Shard::WHOLE,
             ..variant
@@ -69,7 +69,7 @@ impl Dealt {
                 places: Vec::new(),
             };
         }
-        let place = |cell: &Cell| cell.id * u64::from(of) + u64::from(index - 1);
+        let place = |cell: &Cell| part.cell(cell.id as usize);
         self.places.extend(cells[new..].iter().map(place));
         let these = cells.split_off(self.first);
         let mut placed: Vec<_> = self.places.drain(..).zip(these).collect();
@@ -331,11 +331,11 @@ mod tests {
             units.join("")
         };
         assert_eq!(boot(1, 1, 1, &[(0, "x"), (1, "y")]), "xy");
-        // The third cell was not measured.
+        // The fourth cell, which the first part has in the second round, was not measured.
         assert_eq!(boot(2, 1, 2, &[(0, "a"), (2, "e")]), "xyae");
-        assert_eq!(boot(2, 2, 2, &[(0, "b"), (1, "d"), (2, "f")]), "xyabdef");
+        assert_eq!(boot(2, 2, 2, &[(0, "b"), (1, "c"), (2, "f")]), "xyabcef");
         // In another repetition, the parts may arrive in reverse order.
-        assert_eq!(boot(4, 2, 2, &[(0, "h")]), "xyabdefh");
-        assert_eq!(boot(4, 1, 2, &[(0, "g")]), "xyabdefgh");
+        assert_eq!(boot(4, 2, 2, &[(0, "h")]), "xyabcefh");
+        assert_eq!(boot(4, 1, 2, &[(0, "g")]), "xyabcefgh");
     }
 }
